@@ -1,0 +1,27 @@
+/*
+ * datatype.h - MPI datatypes as layouts.
+ *
+ * Basic types are found in a table made at start (they are never freed, so their
+ * handles are never reused). A derived type is flattened at first use and kept in
+ * an attribute of the type itself: it goes when the type goes, whoever frees it
+ * and in whatever language.
+ */
+#ifndef ORIEL_PMPI_DATATYPE_H
+#define ORIEL_PMPI_DATATYPE_H
+
+#include "core/span.h"
+
+#include <mpi.h>
+
+/* Fill the table of basic types and make the keyval. Returns 0; -ENOMEM; -EIO when
+ * MPI refuses the keyval. Call while MPI is initialised, once. */
+int oriel_datatype_init(void);
+void oriel_datatype_fini(void);
+
+/* The type's layout, or NULL when Oriel does not flatten it: uncommitted or invalid
+ * handles, pair types with gaps, too many pieces, MPI_DATATYPE_NULL. Never raises
+ * an MPI error on a valid handle. The layout lives as long as the type.
+ * Threads: any. Hot path: some nanoseconds for basic types. */
+const struct oriel_layout *oriel_datatype_layout(MPI_Datatype type);
+
+#endif

@@ -1,0 +1,2 @@
+#include <mpi.h>
+void oriel_dummy(void);
