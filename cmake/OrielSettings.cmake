@@ -15,13 +15,12 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
-# What every source sees: paths from the top, GNU calls, warnings.
+# What every source sees: paths from the top, and warnings. A source that needs GNU
+# calls defines _GNU_SOURCE itself.
 add_library(oriel-settings INTERFACE)
 target_include_directories(oriel-settings INTERFACE
     "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
     "${PROJECT_BINARY_DIR}/generated")
-# Empty, so that a source may say it as well.
-target_compile_definitions(oriel-settings INTERFACE "_GNU_SOURCE=")
 target_compile_options(oriel-settings INTERFACE
     -Wall -Wextra -Wpedantic -Wstrict-prototypes)
 
