@@ -19,20 +19,20 @@ struct oriel_piece {
 
 /* Immutable once built; shared by threads. */
 struct oriel_layout {
-    uint64_t bytes;      /* data bytes of one element (MPI_Type_size) */
-    int64_t extent;      /* step between elements; may be negative or 0 */
-    int64_t low;         /* lowest byte of one element (true lower bound) */
-    int64_t high;        /* one past its highest byte (true upper bound) */
-    bool contiguous;     /* one piece at offset 0, and extent == bytes */
-    size_t n;            /* pieces; 0 for an empty type */
+    uint64_t bytes;  /* data bytes of one element (MPI_Type_size) */
+    int64_t extent;  /* step between elements; may be negative or 0 */
+    int64_t low;     /* lowest byte of one element (true lower bound) */
+    int64_t high;    /* one past its highest byte (true upper bound) */
+    bool contiguous; /* one piece at offset 0, and extent == bytes */
+    size_t n;        /* pieces; 0 for an empty type */
     const struct oriel_piece *pieces; /* owned by whoever owns the layout */
 };
 
 /* A layout of bytes in a row: what MPI's basic types are. */
-#define ORIEL_LAYOUT_BYTES(size, piece)                                                  \
-    {                                                                                    \
-        .bytes = (size), .extent = (int64_t)(size), .low = 0, .high = (int64_t)(size),   \
-        .contiguous = true, .n = 1, .pieces = (piece)                                    \
+#define ORIEL_LAYOUT_BYTES(size, piece)                                                \
+    {                                                                                  \
+        .bytes = (size), .extent = (int64_t)(size), .low = 0, .high = (int64_t)(size), \
+        .contiguous = true, .n = 1, .pieces = (piece)                                  \
     }
 
 /* Lowest byte and one past the highest byte of count elements, from their

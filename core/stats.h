@@ -62,17 +62,17 @@ void oriel_stats_sum(struct oriel_stats *into, const struct oriel_stats *add);
 
 /* One window of a job's report. */
 struct oriel_report_row {
-    uint64_t index;   /* in order of creation */
-    uint64_t ranks;   /* of the window's group */
-    uint64_t bytes;   /* exposed, over all ranks */
-    char kind[16];    /* "create", "allocate" */
-    char access[16];  /* "general", "fenced", "immutable" */
+    uint64_t index;  /* in order of creation */
+    uint64_t ranks;  /* of the window's group */
+    uint64_t bytes;  /* exposed, over all ranks */
+    char kind[16];   /* "create", "allocate" */
+    char access[16]; /* "general", "fenced", "immutable" */
     struct oriel_stats stats;
 };
 struct oriel_report {
-    const char *mpi;   /* first line of the library's version */
-    uint64_t ranks;    /* of the job, or 1 */
-    int whole_job;     /* 0: counters of this process only */
+    const char *mpi; /* first line of the library's version */
+    uint64_t ranks;  /* of the job, or 1 */
+    int whole_job;   /* 0: counters of this process only */
     size_t n;
     const struct oriel_report_row *rows;
 };
