@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-typedef const char *oriel_conf_text; /* never NULL; owned by the config */
+typedef const char *oriel_conf_text;   /* never NULL; owned by the config */
+typedef const char *oriel_conf_choice; /* never NULL; one of the listed words */
 typedef bool oriel_conf_flag;
 typedef double oriel_conf_seconds;
 typedef uint64_t oriel_conf_count;
@@ -25,15 +26,16 @@ struct oriel_config {
     bool broken; /* a bad value was found and named: redirect nothing */
 };
 
-/* Read the environment. Bad values are named on stderr, set broken and leave that
- * field at its default; unknown ORIEL_* variables are named in one warning, with
- * the nearest known name when it is close.
+/* Read the environment. An empty value is as good as none. Bad values are named on
+ * stderr, set broken and leave that field at its default; unknown ORIEL_* variables
+ * are named in one warning, by the first rank where a launcher numbers them, with the
+ * nearest known name when it is close.
  * Returns 0; -ENOMEM. Threads: none else may change the environment meanwhile. */
 int oriel_config_init(struct oriel_config *out);
 void oriel_config_fini(struct oriel_config *config);
 
-/* The process's configuration, read at the first call; never NULL. All defaults,
- * and broken, if memory ran out. Threads: any. */
+/* The process's configuration, read at the first call, which also sets the level of
+ * the log; never NULL. All defaults, and broken, if memory ran out. Threads: any. */
 const struct oriel_config *oriel_config_get(void);
 
 /* One variable, for listings. */
@@ -43,8 +45,13 @@ struct oriel_config_row {
 };
 size_t oriel_config_count(void);
 const struct oriel_config_row *oriel_config_row(size_t i);
+/* 0 when the variable takes this value, else -EINVAL or -ERANGE; and what it takes,
+ * in words, cut to fit. */
+int oriel_config_check(size_t i, const char *value);
+void oriel_config_expected(size_t i, char *out, size_t out_bytes);
 
-/* Parse one size such as "1M" or "4096". Returns 0; -EINVAL; -ERANGE. */
+/* Parse one size such as "1M" or "4096": digits, then K, M, G or T for powers of
+ * 1024 or nothing. Returns 0; -EINVAL; -ERANGE. */
 int oriel_size_parse(const char *text, uint64_t *out);
 
 #endif
