@@ -22,7 +22,8 @@ enum { LOG_SENTENCE_BYTES = 1024 };
 /* Every variable's name. config.def gives it in lower case, and the preprocessor
  * cannot change that: name_variables does, once. */
 static struct {
-#define ORIEL_CONF(field, type, value, unit, meaning) char field[sizeof "ORIEL_" #field];
+#define ORIEL_CONF(field, type, value, unit, meaning)                                  \
+    char field[sizeof "ORIEL_" #field];
 #include "core/config.def"
 #undef ORIEL_CONF
 } names = {
@@ -38,9 +39,9 @@ struct field {
 };
 
 static const struct field fields[] = {
-#define ORIEL_CONF(field, type, value, unit, meaning)                                    \
-    {{names.field, #type, value, unit, meaning},                                         \
-     offsetof(struct oriel_config, field),                                               \
+#define ORIEL_CONF(field, type, value, unit, meaning)                                  \
+    {{names.field, #type, value, unit, meaning},                                       \
+     offsetof(struct oriel_config, field),                                             \
      ORIEL_VALUE_##type},
 #include "core/config.def"
 #undef ORIEL_CONF
@@ -53,8 +54,7 @@ static void name_variables(void)
 {
     char *all = (char *)&names;
     for (size_t i = 0; i < sizeof names; i++)
-        if (all[i] >= 'a' && all[i] <= 'z')
-            all[i] = (char)(all[i] - 'a' + 'A');
+        if (all[i] >= 'a' && all[i] <= 'z') all[i] = (char)(all[i] - 'a' + 'A');
 }
 
 static bool is_text(const struct field *field)
@@ -95,8 +95,7 @@ static int read_field(struct oriel_config *config, size_t i)
 {
     const struct field *field = &fields[i];
     const char *value = getenv(field->row.variable);
-    if (!value || *value == '\0')
-        return 0;
+    if (!value || *value == '\0') return 0;
     int rc = oriel_config_check(i, value);
     if (rc) {
         say_bad(i, value, rc);
@@ -107,8 +106,7 @@ static int read_field(struct oriel_config *config, size_t i)
     if (!is_text(field))
         return oriel_value_parse(field->type, value, field->row.unit, out);
     char *copy = strdup(value);
-    if (!copy)
-        return -ENOMEM;
+    if (!copy) return -ENOMEM;
     *(const char **)out = copy;
     return 0;
 }
@@ -132,12 +130,11 @@ static int read_fields(struct oriel_config *out)
 /* The same variables usually reach every rank, and one warning is enough. */
 static bool is_first_rank(void)
 {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-                                            "SLURM_PROCID"};
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                            "PMI_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
         const char *rank = getenv(variables[i]);
-        if (rank)
-            return strcmp(rank, "0") == 0;
+        if (rank) return strcmp(rank, "0") == 0;
     }
     return true;
 }
@@ -146,8 +143,7 @@ static bool is_known(const char *name, size_t bytes)
 {
     /* What the project's own tests tell their scripts. */
     static const char tests[] = "ORIEL_TEST_";
-    if (strncmp(name, tests, sizeof tests - 1) == 0)
-        return true;
+    if (strncmp(name, tests, sizeof tests - 1) == 0) return true;
     for (size_t i = 0; i < FIELDS; i++)
         if (strlen(fields[i].row.variable) == bytes &&
             strncmp(fields[i].row.variable, name, bytes) == 0)
@@ -162,7 +158,8 @@ static size_t list_unknown(char *list, size_t room, const char *name, size_t byt
     for (size_t i = 0; i < FIELDS; i++)
         known[i] = fields[i].row.variable + PREFIX_BYTES;
     char word[64];
-    snprintf(word, sizeof word, "%.*s", (int)(bytes - PREFIX_BYTES), name + PREFIX_BYTES);
+    snprintf(word, sizeof word, "%.*s", (int)(bytes - PREFIX_BYTES),
+             name + PREFIX_BYTES);
     size_t i = oriel_nearest(word, known, FIELDS);
     int added = i < FIELDS ? snprintf(list, room, "%.*s (did you mean %s?)", (int)bytes,
                                       name, fields[i].row.variable)
@@ -193,19 +190,16 @@ static void warn_unknown(void)
 int oriel_config_init(struct oriel_config *out)
 {
     int rc = read_fields(out);
-    if (!rc)
-        warn_unknown();
+    if (!rc) warn_unknown();
     return rc;
 }
 
 void oriel_config_fini(struct oriel_config *config)
 {
     for (size_t i = 0; config && i < FIELDS; i++) {
-        if (!is_text(&fields[i]))
-            continue;
+        if (!is_text(&fields[i])) continue;
         const char **text = (const char **)(void *)((char *)config + fields[i].offset);
-        if (*text != fields[i].row.value_default)
-            free((void *)(uintptr_t)*text);
+        if (*text != fields[i].row.value_default) free((void *)(uintptr_t)*text);
         *text = fields[i].row.value_default;
     }
 }
@@ -218,7 +212,8 @@ static void read_process_config(void)
     if (read_fields(&process_config)) {
         set_defaults(&process_config);
         process_config.broken = true;
-        oriel_log(ORIEL_LOG_ERROR, "no memory for the configuration; nothing is redirected");
+        oriel_log(ORIEL_LOG_ERROR,
+                  "no memory for the configuration; nothing is redirected");
         return;
     }
     oriel_log_set_level(process_config.log);
@@ -244,10 +239,8 @@ const struct oriel_config_row *oriel_config_row(size_t i)
 
 int oriel_config_check(size_t i, const char *value)
 {
-    if (i >= FIELDS)
-        return -EINVAL;
-    if (*value == '\0')
-        return 0;
+    if (i >= FIELDS) return -EINVAL;
+    if (*value == '\0') return 0;
     union {
         const char *text;
         bool flag;

@@ -40,10 +40,8 @@ static void put_line(const char *line, size_t bytes)
 {
     while (bytes > 0) {
         ssize_t put = write(STDERR_FILENO, line, bytes);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return;
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return;
         line += put;
         bytes -= (size_t)put;
     }
@@ -58,8 +56,7 @@ static void say(const char *format, va_list arguments)
                         : snprintf(line, sizeof line, "oriel[%d]: ", rank);
     size_t room = sizeof line - (size_t)head - 1; /* one byte for the newline */
     int body = vsnprintf(line + head, room, format, arguments);
-    if (body < 0)
-        body = 0;
+    if (body < 0) body = 0;
     size_t bytes = (size_t)head + (size_t)body;
     if ((size_t)body >= room) {
         bytes = (size_t)head + room - 1;
@@ -72,8 +69,7 @@ static void say(const char *format, va_list arguments)
 
 void oriel_log(enum oriel_log_level level, const char *format, ...)
 {
-    if (!is_printed(level))
-        return;
+    if (!is_printed(level)) return;
     va_list arguments;
     va_start(arguments, format);
     say(format, arguments);
@@ -82,10 +78,8 @@ void oriel_log(enum oriel_log_level level, const char *format, ...)
 
 void oriel_log_once(int *once, enum oriel_log_level level, const char *format, ...)
 {
-    if (!is_printed(level))
-        return;
-    if (__atomic_exchange_n(once, 1, __ATOMIC_RELAXED) != 0)
-        return;
+    if (!is_printed(level)) return;
+    if (__atomic_exchange_n(once, 1, __ATOMIC_RELAXED) != 0) return;
     va_list arguments;
     va_start(arguments, format);
     say(format, arguments);

@@ -24,7 +24,8 @@ static size_t distance(const char *a, const char *b)
     for (size_t j = 0; j <= b_bytes; j++)
         rows[0][j] = j;
     for (size_t i = 1; i <= a_bytes; i++) {
-        size_t *now = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+        size_t *now = rows[i % 3], *last = rows[(i + 2) % 3],
+               *before = rows[(i + 1) % 3];
         int x = toupper((unsigned char)a[i - 1]);
         int x_last = i > 1 ? toupper((unsigned char)a[i - 2]) : 0;
         now[0] = i;
@@ -42,19 +43,16 @@ static size_t distance(const char *a, const char *b)
 size_t oriel_nearest(const char *word, const char *const *names, size_t n)
 {
     size_t best = n, best_cost = SIZE_MAX, word_bytes = strlen(word);
-    if (word_bytes == 0 || word_bytes > NAME_MAX_BYTES)
-        return n;
+    if (word_bytes == 0 || word_bytes > NAME_MAX_BYTES) return n;
     for (size_t i = 0; i < n; i++) {
         size_t name_bytes = names[i] ? strlen(names[i]) : 0;
-        if (name_bytes == 0 || name_bytes > NAME_MAX_BYTES)
-            continue;
+        if (name_bytes == 0 || name_bytes > NAME_MAX_BYTES) continue;
         size_t shorter = least(word_bytes, name_bytes);
         size_t cost = distance(word, names[i]);
         /* "TIMEOUT" for "TIMEOUT_S": the start of a name counts as one slip. */
         if (shorter >= 3 && strncasecmp(word, names[i], shorter) == 0)
             cost = least(cost, 1);
-        if (cost > 1 + shorter / 4 || cost >= shorter)
-            continue;
+        if (cost > 1 + shorter / 4 || cost >= shorter) continue;
         if (cost < best_cost) {
             best = i;
             best_cost = cost;

@@ -22,8 +22,7 @@ static int parse_digits(const char *text, uint64_t *out, const char **end_out)
         if (__builtin_mul_overflow(value, 10u, &value) ||
             __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
             return -ERANGE;
-    if (at == text)
-        return -EINVAL;
+    if (at == text) return -EINVAL;
     *out = value;
     *end_out = at;
     return 0;
@@ -34,10 +33,8 @@ static int parse_count(const char *text, uint64_t *out)
     uint64_t value;
     const char *end;
     int rc = parse_digits(text, &value, &end);
-    if (rc)
-        return rc;
-    if (*end != '\0')
-        return -EINVAL;
+    if (rc) return rc;
+    if (*end != '\0') return -EINVAL;
     *out = value;
     return 0;
 }
@@ -48,16 +45,13 @@ int oriel_size_parse(const char *text, uint64_t *out)
     uint64_t value;
     const char *end;
     int rc = parse_digits(text, &value, &end);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     if (*end != '\0') {
         int upper = *end >= 'a' && *end <= 'z' ? *end - 'a' + 'A' : *end;
         const char *suffix = strchr(suffixes, upper);
-        if (!suffix || end[1] != '\0')
-            return -EINVAL;
+        if (!suffix || end[1] != '\0') return -EINVAL;
         unsigned shift = 10 * (unsigned)(suffix - suffixes + 1);
-        if (value > UINT64_MAX >> shift)
-            return -ERANGE;
+        if (value > UINT64_MAX >> shift) return -ERANGE;
         value <<= shift;
     }
     *out = value;
@@ -81,11 +75,9 @@ static int parse_seconds(const char *text, double *out)
             return -EINVAL;
         }
     }
-    if (!digits)
-        return -EINVAL;
+    if (!digits) return -EINVAL;
     value /= scale;
-    if (!isfinite(value) || value > 1e9)
-        return -ERANGE;
+    if (!isfinite(value) || value > 1e9) return -ERANGE;
     *out = value;
     return 0;
 }
@@ -118,7 +110,8 @@ static int parse_choice(const char *text, const char *unit, const char **out)
 
 static int parse_flag(const char *text, bool *out)
 {
-    static const char *const words[] = {"0", "1", "off", "on", "false", "true", "no", "yes"};
+    static const char *const words[] = {"0",     "1",    "off", "on",
+                                        "false", "true", "no",  "yes"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcasecmp(text, words[i]) == 0) {
             *out = i % 2 == 1;

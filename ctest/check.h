@@ -18,23 +18,22 @@ enum { CHECK_EXIT_SKIP = 77 };
 static int check_count;
 static int check_failures;
 
-#define CHECK(condition, ...)                                                            \
-    do {                                                                                 \
-        __atomic_add_fetch(&check_count, 1, __ATOMIC_RELAXED);                           \
-        if (!(condition)) {                                                              \
-            __atomic_add_fetch(&check_failures, 1, __ATOMIC_RELAXED);                    \
-            fprintf(stderr, "%s:%d: not so: ", __FILE__, __LINE__);                      \
-            fprintf(stderr, __VA_ARGS__);                                                \
-            fprintf(stderr, "  [%s]\n", #condition);                                     \
-        }                                                                                \
+#define CHECK(condition, ...)                                                          \
+    do {                                                                               \
+        __atomic_add_fetch(&check_count, 1, __ATOMIC_RELAXED);                         \
+        if (!(condition)) {                                                            \
+            __atomic_add_fetch(&check_failures, 1, __ATOMIC_RELAXED);                  \
+            fprintf(stderr, "%s:%d: not so: ", __FILE__, __LINE__);                    \
+            fprintf(stderr, __VA_ARGS__);                                              \
+            fprintf(stderr, "  [%s]\n", #condition);                                   \
+        }                                                                              \
     } while (0)
 
 /* As CHECK, for what the rest of the test cannot do without. */
-#define REQUIRE(condition, ...)                                                          \
-    do {                                                                                 \
-        CHECK(condition, __VA_ARGS__);                                                   \
-        if (check_failures)                                                              \
-            exit(1);                                                                     \
+#define REQUIRE(condition, ...)                                                        \
+    do {                                                                               \
+        CHECK(condition, __VA_ARGS__);                                                 \
+        if (check_failures) exit(1);                                                   \
     } while (0)
 
 static inline int check_done(void)

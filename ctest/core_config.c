@@ -23,8 +23,7 @@ static struct oriel_config read_with(const char *const *pairs)
         setenv(pairs[0], pairs[1], 1);
     char name[] = "/tmp/oriel-config-XXXXXX";
     int sink = mkstemp(name);
-    if (sink < 0)
-        check_skip("no temporary file in /tmp");
+    if (sink < 0) check_skip("no temporary file in /tmp");
     unlink(name);
     int keep = dup(STDERR_FILENO);
     dup2(sink, STDERR_FILENO);
@@ -64,18 +63,20 @@ static void test_defaults(void)
 static void test_values(void)
 {
     struct oriel_config config =
-        READ("ORIEL_WINDOWS", "all:access=fenced", "ORIEL_TIMEOUT_S", "2.5", "ORIEL_LOG",
-             "Debug", "ORIEL_ARENA", "OFF", "ORIEL_STRICT", "yes", "ORIEL_ARENA_SEGMENT",
-             "64k", "ORIEL_STATS_SAMPLE", "0", "ORIEL_STATS", "json:/x/y", "ORIEL_ENGINES",
-             "", "ORIEL_TAKEOVER", "never");
+        READ("ORIEL_WINDOWS", "all:access=fenced", "ORIEL_TIMEOUT_S", "2.5",
+             "ORIEL_LOG", "Debug", "ORIEL_ARENA", "OFF", "ORIEL_STRICT", "yes",
+             "ORIEL_ARENA_SEGMENT", "64k", "ORIEL_STATS_SAMPLE", "0", "ORIEL_STATS",
+             "json:/x/y", "ORIEL_ENGINES", "", "ORIEL_TAKEOVER", "never");
     CHECK(seen[0] == '\0' && !config.broken, "good values say nothing: %s", seen);
     setenv("ORIEL_WINDOWS", "none", 1);
     CHECK(strcmp(config.windows, "all:access=fenced") == 0,
           "a value is kept when the environment changes: %s", config.windows);
     CHECK(config.timeout_s == 2.5 && config.log == ORIEL_LOG_DEBUG && !config.arena &&
-              config.strict && config.arena_segment == 65536 && config.stats_sample == 0,
+              config.strict && config.arena_segment == 65536 &&
+              config.stats_sample == 0,
           "each type is read");
-    CHECK(strcmp(config.stats, "json:/x/y") == 0 && strcmp(config.takeover, "never") == 0,
+    CHECK(strcmp(config.stats, "json:/x/y") == 0 &&
+              strcmp(config.takeover, "never") == 0,
           "choices are read");
     CHECK(config.engines[0] == '\0', "an empty value is as good as none");
     oriel_config_fini(&config);
@@ -124,8 +125,8 @@ static void test_bad_values(void)
 static void test_unknown(void)
 {
     struct oriel_config config =
-        READ("ORIEL_TYPO", "1", "ORIEL_WINDOW", "all", "ORIELX", "1", "ORIEL_TEST_MPIS", "mpich", "ORIEL_TIMEOUT", "3",
-             "ORIEL_stats", "text", "ORIEL_Q", "");
+        READ("ORIEL_TYPO", "1", "ORIEL_WINDOW", "all", "ORIELX", "1", "ORIEL_TEST_MPIS",
+             "mpich", "ORIEL_TIMEOUT", "3", "ORIEL_stats", "text", "ORIEL_Q", "");
     CHECK(!config.broken, "an unknown variable is only a warning");
     CHECK(lines_seen() == 1, "one warning for all:\n%s", seen);
     CHECK(strstr(seen, "ORIEL_TYPO,") && strstr(seen, "ORIEL_Q") &&
@@ -150,7 +151,8 @@ static void test_unknown(void)
     clearenv();
     for (int i = 0; i < 500; i++) {
         char name[64];
-        snprintf(name, sizeof name, "ORIEL_%s_%d", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", i);
+        snprintf(name, sizeof name, "ORIEL_%s_%d", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+                 i);
         setenv(name, "1", 1);
     }
     REQUIRE(oriel_config_init(&config) == 0, "500 unknown variables are survived");

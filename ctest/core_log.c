@@ -18,8 +18,7 @@ static void capture_begin(void)
 {
     char name[] = "/tmp/oriel-log-XXXXXX";
     sink = mkstemp(name);
-    if (sink < 0)
-        check_skip("no temporary file in /tmp");
+    if (sink < 0) check_skip("no temporary file in /tmp");
     unlink(name);
     stderr_saved = dup(STDERR_FILENO);
     dup2(sink, STDERR_FILENO);
