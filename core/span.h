@@ -48,10 +48,10 @@ struct oriel_piece_list {
 };
 void oriel_pieces_init(struct oriel_piece_list *list, size_t limit);
 void oriel_pieces_fini(struct oriel_piece_list *list);
-/* Returns 0; -ENOMEM; -E2BIG over the limit. bytes == 0 adds nothing. */
+/* Returns 0; -ENOMEM; -E2BIG over the limit; -EOVERFLOW. bytes == 0 adds nothing. */
 int oriel_pieces_add(struct oriel_piece_list *list, int64_t offset, uint64_t bytes);
 /* Append count copies of the pieces [first, n), each step bytes further than the
- * one before, the first at +step. Returns as add; -EOVERFLOW. */
+ * one before, the first at +step. Returns as add; the list is as before on failure. */
 int oriel_pieces_repeat(struct oriel_piece_list *list, size_t first, uint64_t count,
                         int64_t step);
 
@@ -60,7 +60,8 @@ struct oriel_walk_side {
     const struct oriel_layout *layout;
     int64_t base;  /* offset of the current element */
     size_t piece;  /* current piece in it */
-    uint64_t done; /* bytes of that piece already handed out */
+    int64_t at;    /* offset of the next byte */
+    uint64_t room; /* bytes from there that are contiguous on this side */
 };
 struct oriel_walk {
     struct oriel_walk_side origin, target;
@@ -71,7 +72,8 @@ struct oriel_step { /* contiguous on both sides */
     int64_t target; /* bytes from the target displacement */
     uint64_t bytes;
 };
-/* bytes: data bytes of the whole read, the same on both sides, > 0. */
+/* bytes: data bytes of the whole read, the same on both sides, > 0; both layouts have
+ * pieces, and oriel_layout_bounds has found both buffers to be addressable. */
 void oriel_walk_init(struct oriel_walk *walk, const struct oriel_layout *origin,
                      const struct oriel_layout *target, uint64_t bytes);
 /* False at the end. Never yields an empty step. */
