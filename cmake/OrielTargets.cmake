@@ -102,9 +102,11 @@ function(oriel_tool name)
         return()
     endif()
     add_executable(${name}-tool ${sources})
+    file(RELATIVE_PATH libs "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
+    set(rpath "$ORIGIN/../lib" "$ORIGIN/${libs}") # build tree, installed
+    list(REMOVE_DUPLICATES rpath)
     set_target_properties(${name}-tool PROPERTIES OUTPUT_NAME ${name}
-        BUILD_WITH_INSTALL_RPATH ON
-        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../lib")
+        BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${rpath}")
     target_link_libraries(${name}-tool PRIVATE oriel ${CMAKE_DL_LIBS})
     install(TARGETS ${name}-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()

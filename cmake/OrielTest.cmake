@@ -88,7 +88,7 @@ function(oriel_mpi_test)
         cmake_path(GET main STEM stem)
         set(target "${stem}_${mpi}")
         oriel_mpi_program(${target} ${mpi} ${sources})
-        set(env ${t_ENV})
+        set(env "${t_ENV}")
         if(NOT t_ENGINE MATCHES "^(native|any)$")
             list(APPEND env "ORIEL_ENGINES=${t_ENGINE}")
         endif()
@@ -101,6 +101,7 @@ function(oriel_mpi_test)
         # see the preload.
         set(args "")
         foreach(pair IN LISTS env)
+            string(REPLACE ";" "\\;" pair "${pair}") # rules have semicolons
             list(APPEND args -x "${pair}")
         endforeach()
         add_test(NAME ${name} COMMAND ${oriel_test_launcher} --mpi ${mpi} -n ${t_NP}
