@@ -2,15 +2,12 @@
  * options.c - sizes, durations and choices from the command line.
  */
 #include "bench/options.h"
+#include "core/version.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#ifndef ORIEL_VERSION
-#define ORIEL_VERSION "unknown"
-#endif
 
 static int size_parse(const char *text, const char **end, size_t *out)
 {
