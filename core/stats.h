@@ -35,7 +35,7 @@ extern const char *const oriel_reason_names[ORIEL_REASON_COUNT];
 extern const char *const oriel_reason_meanings[ORIEL_REASON_COUNT];
 
 /* Log-linear histogram of nanoseconds: 8 buckets an octave, so a percentile is
- * right within 12.5 %. 0 ns to 2^40 ns (18 min), the last bucket takes the rest. */
+ * right within 12.5 %. 0 ns to 2^42 ns (73 min), the last bucket takes the rest. */
 enum { ORIEL_HIST_SUB = 8, ORIEL_HIST_BUCKETS = 40 * ORIEL_HIST_SUB };
 struct oriel_hist {
     uint64_t bucket[ORIEL_HIST_BUCKETS];
@@ -50,8 +50,9 @@ struct oriel_stats {
     struct oriel_hist latency;           /* sampled, of served reads */
 };
 
+/* Threads any, also at once on one histogram. */
 void oriel_hist_add(struct oriel_hist *hist, uint64_t ns);
-/* Upper edge in ns of the bucket that holds the q-quantile, 0 <= q <= 1; 0 for an
+/* The largest ns of the bucket that holds the q-quantile, 0 <= q <= 1; 0 for an
  * empty histogram. */
 uint64_t oriel_hist_quantile(const struct oriel_hist *hist, double q);
 uint64_t oriel_hist_count(const struct oriel_hist *hist);
@@ -76,8 +77,12 @@ struct oriel_report {
     size_t n;
     const struct oriel_report_row *rows;
 };
-/* Write a report. Returns 0; -EIO. */
+/* Write a report; the file is flushed. Returns 0; -EIO. */
 int oriel_report_text(FILE *file, const struct oriel_report *report);
 int oriel_report_json(FILE *file, const struct oriel_report *report);
+/* As ORIEL_STATS asks for: "text" and "json" on stderr, "text:path" and "json:path" to
+ * a file that is replaced as a whole. Says on stderr what failed.
+ * Returns 0; -EINVAL; -errno of the file. */
+int oriel_report_emit(const char *where, const struct oriel_report *report);
 
 #endif
