@@ -108,5 +108,21 @@ function(oriel_tool name)
     set_target_properties(${name}-tool PROPERTIES OUTPUT_NAME ${name}
         BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${rpath}")
     target_link_libraries(${name}-tool PRIVATE oriel ${CMAKE_DL_LIBS})
+    target_link_options(${name}-tool PRIVATE "LINKER:--as-needed")
     install(TARGETS ${name}-tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endfunction()
+
+# oriel_mpi_tool(<name> <sources>): a program for users, <name>-<mpi>, built with each
+# MPI as they would build theirs, without Oriel.
+function(oriel_mpi_tool name)
+    oriel_existing(sources ${ARGN})
+    if(NOT sources)
+        return()
+    endif()
+    foreach(mpi IN LISTS ORIEL_MPIS)
+        set(target ${name}-${mpi})
+        add_executable(${target} ${sources})
+        target_link_libraries(${target} PRIVATE oriel-settings oriel-mpilib-${mpi})
+        install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endforeach()
 endfunction()
