@@ -1,6 +1,7 @@
 /*
  * options.c - sizes, durations and choices from the command line.
  */
+#define _GNU_SOURCE
 #include "bench/options.h"
 #include "core/version.h"
 

@@ -1,11 +1,13 @@
 /*
  * series.c - interleaved batches, medians and paired ratios.
  */
+#define _GNU_SOURCE
 #include "bench/series.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { ROUNDS_MIN = 15, BATCH_CALLS_MIN = 3 };
 
@@ -24,12 +26,19 @@ static double quantile(const double *values, unsigned n, double q)
     return values[low] + (at - (double)low) * (values[high] - values[low]);
 }
 
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
 static double batch(const struct bench_way *way, uint64_t calls)
 {
     way->run(way->context, 1);
-    double start = bench_now_ns();
+    double start = now_ns();
     way->run(way->context, calls);
-    return (bench_now_ns() - start) / (double)calls;
+    return (now_ns() - start) / (double)calls;
 }
 
 /* Calls that make a batch of batch_us; also warms the way up. */
@@ -53,10 +62,10 @@ static uint64_t calibrate(const struct bench_way *way, double batch_us)
 static unsigned take_samples(const struct bench_way *ways, const struct bench_plan *plan,
                              const struct bench_series *series, double *samples)
 {
-    double end = bench_now_ns() + 1e9 * plan->seconds;
+    double end = now_ns() + 1e9 * plan->seconds;
     unsigned most = plan->rounds ? plan->rounds : BENCH_ROUNDS_MAX;
     unsigned n = series->n, r = 0;
-    while (r < most && (plan->rounds || r < ROUNDS_MIN || bench_now_ns() < end)) {
+    while (r < most && (plan->rounds || r < ROUNDS_MIN || now_ns() < end)) {
         for (unsigned k = 0; k < n; ++k) {
             unsigned i = r % 2 ? n - 1 - k : k;
             samples[(size_t)i * BENCH_ROUNDS_MAX + r] = batch(&ways[i], series->calls[i]);

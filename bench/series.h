@@ -10,7 +10,6 @@
 #define BENCH_SERIES_H
 
 #include <stdint.h>
-#include <time.h>
 
 enum { BENCH_WAYS_MAX = 6, BENCH_ROUNDS_MAX = 1000 };
 
@@ -52,12 +51,5 @@ struct bench_series {
  * Returns 0; -EINVAL for n or rounds out of range; -ENOMEM. */
 int bench_series_run(const struct bench_way *ways, unsigned n,
                      const struct bench_plan *plan, struct bench_series *out);
-
-static inline double bench_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
 
 #endif
