@@ -13,9 +13,14 @@
 
 #include <mpi.h>
 
-/* Fill the table of basic types and make the keyval. Returns 0; -ENOMEM; -EIO when
- * MPI refuses the keyval. Call while MPI is initialised, once. */
-int oriel_datatype_init(void);
+/* Fill the table of basic types and make the keyval.
+ *
+ *   comm    of this process alone, with MPI_ERRORS_RETURN; must live until fini.
+ *           A type is checked on it, so that no handler of the program's runs
+ * Returns 0; -EIO when MPI refuses the keyval
+ * Call while MPI is initialised; again only after fini.
+ */
+int oriel_datatype_init(MPI_Comm comm);
 void oriel_datatype_fini(void);
 
 /* The type's layout, or NULL when Oriel does not flatten it: uncommitted or invalid

@@ -43,40 +43,41 @@ typedef intptr_t word;
 
 /* A function of each entry's shape, and the one that an entry leads to. Relaxed
  * loads are plain moves; the targets never go away. */
-#define ORIEL_WRAP(name, arguments, when)                                                \
-    typedef word shape_##name(PARAMS_##arguments);                                       \
-    static shape_##name first_##name;                                                    \
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    typedef word shape_##name(PARAMS_##arguments);                                     \
+    static shape_##name first_##name;                                                  \
     static shape_##name *_Atomic entry_##name = first_##name;
 #include "pmpi/wrappers.def"
 #undef ORIEL_WRAP
 
 /* The first MPI call of the process finds the library, then goes on. */
 static void open_gate(void);
-#define ORIEL_WRAP(name, arguments, when)                                                \
-    static word first_##name(PARAMS_##arguments)                                         \
-    {                                                                                    \
-        open_gate();                                                                     \
-        return atomic_load_explicit(&entry_##name, memory_order_acquire)(                \
-            ARGS_##arguments);                                                           \
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    static word first_##name(PARAMS_##arguments)                                       \
+    {                                                                                  \
+        open_gate();                                                                   \
+        return atomic_load_explicit(&entry_##name,                                     \
+                                    memory_order_acquire)(ARGS_##arguments);           \
     }
 #include "pmpi/wrappers.def"
 #undef ORIEL_WRAP
 
-#define ORIEL_WRAP(name, arguments, when)                                                \
-    __attribute__((visibility("default"))) word oriel_entry_##name(PARAMS_##arguments)   \
-        __asm__("MPI_" #name);                                                           \
-    word oriel_entry_##name(PARAMS_##arguments)                                          \
-    {                                                                                    \
-        return atomic_load_explicit(&entry_##name, memory_order_relaxed)(                \
-            ARGS_##arguments);                                                           \
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    __attribute__((visibility("default")))                                             \
+    word oriel_entry_##name(PARAMS_##arguments) __asm__("MPI_" #name);                 \
+    word oriel_entry_##name(PARAMS_##arguments)                                        \
+    {                                                                                  \
+        return atomic_load_explicit(&entry_##name,                                     \
+                                    memory_order_relaxed)(ARGS_##arguments);           \
     }
 #include "pmpi/wrappers.def"
 #undef ORIEL_WRAP
 
 static word missing(void)
 {
-    oriel_log(ORIEL_LOG_ERROR, "this MPI library lacks a function that was called; "
-                               "%s",
+    oriel_log(ORIEL_LOG_ERROR,
+              "this MPI library lacks a function that was called; "
+              "%s",
               "the program and the layer were built for a newer one");
     abort();
 }
@@ -91,11 +92,11 @@ static oriel_function *native_or_missing(const char *name)
 #define ALWAYS ORIEL_GATE_WATCH
 void oriel_gate_set(enum oriel_gate gate)
 {
-#define ORIEL_WRAP(name, arguments, when)                                                \
-    atomic_store_explicit(&entry_##name,                                                 \
-                          (shape_##name *)(gate >= (when)                                \
-                                               ? (oriel_function *)wrap_##name           \
-                                               : native_or_missing("PMPI_" #name)),      \
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    atomic_store_explicit(&entry_##name,                                               \
+                          (shape_##name *)(gate >= (when)                              \
+                                               ? (oriel_function *)wrap_##name         \
+                                               : native_or_missing("PMPI_" #name)),    \
                           memory_order_release);
 #include "pmpi/wrappers.def"
 #undef ORIEL_WRAP

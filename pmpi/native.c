@@ -17,9 +17,9 @@ static char library[160]; /* first line of what the library says it is */
 
 oriel_function *oriel_native_symbol(const char *name)
 {
-#define ORIEL_WRAP(function, arguments, when)                                            \
+#define ORIEL_WRAP(function, arguments, when)                                          \
     if (strcmp(name, "PMPI_" #function) == 0) return (oriel_function *)PMPI_##function;
-#define ORIEL_CALL(function)                                                             \
+#define ORIEL_CALL(function)                                                           \
     if (strcmp(name, "PMPI_" #function) == 0) return (oriel_function *)PMPI_##function;
 #include "pmpi/native.def"
 #include "pmpi/wrappers.def"
@@ -94,9 +94,9 @@ static void load(void)
         state = ORIEL_NATIVE_OTHER;
         return;
     }
-#define ORIEL_WRAP(name, arguments, when)                                                \
+#define ORIEL_WRAP(name, arguments, when)                                              \
     native.name = (__typeof__(native.name))oriel_native_symbol("PMPI_" #name);
-#define ORIEL_CALL(name)                                                                 \
+#define ORIEL_CALL(name)                                                               \
     native.name = (__typeof__(native.name))oriel_native_symbol("PMPI_" #name);
 #include "pmpi/native.def"
 #include "pmpi/wrappers.def"

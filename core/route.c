@@ -1,0 +1,338 @@
+#define _GNU_SOURCE
+#include "core/route.h"
+
+#include "core/config.h"
+#include "core/device.h"
+#include "core/err.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    /* What one more piece of a process_vm_readv costs, in bytes that a longer piece
+     * would carry in that time (docs/engines.md has the measurement). */
+    PIECE_BYTES = 1024,
+    /* Pieces smaller than this, read one by one, lose against the native library. */
+    SMALL_PIECE = 256,
+    /* A hull is read in parts that stay in the second-level cache. */
+    HULL_BYTES = 256 * 1024,
+    SPANS = 256, /* handed to an engine at once */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A read of one aligned word is never torn. */
+static inline void copy(void *to, const char *from, uint64_t bytes)
+{
+    if (bytes == 8 && (uintptr_t)from % 8 == 0) {
+        uint64_t word =
+            __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
+        memcpy(to, &word, 8);
+    } else if (bytes == 4 && (uintptr_t)from % 4 == 0) {
+        uint32_t word =
+            __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED);
+        memcpy(to, &word, 4);
+    } else if (bytes == 2 && (uintptr_t)from % 2 == 0) {
+        uint16_t word =
+            __atomic_load_n((const uint16_t *)(const void *)from, __ATOMIC_RELAXED);
+        memcpy(to, &word, 2);
+    } else {
+        memmove(to, from, bytes);
+    }
+}
+
+/* A read that passed every check. */
+struct plan {
+    struct oriel_target *target;
+    uint64_t start; /* of displacement 0 of the target type, from the window's base */
+    uint64_t bytes; /* data */
+    int64_t low, high; /* the target's hull, from start */
+};
+
+/* Where in the target's window the read lies. */
+static enum oriel_reason place(const struct oriel_get *get, struct plan *plan)
+{
+    const struct oriel_target *target = plan->target;
+    int64_t start, first, last;
+    if (get->displacement < 0 ||
+        __builtin_mul_overflow(get->displacement, (int64_t)target->disp_unit, &start))
+        return ORIEL_NATIVE_range;
+    if (get->target_layout->contiguous) {
+        plan->low = 0;
+        plan->high = (int64_t)plan->bytes;
+    } else if (oriel_layout_bounds(get->target_layout, get->target_count, &plan->low,
+                                   &plan->high)) {
+        return ORIEL_NATIVE_range;
+    }
+    if (__builtin_add_overflow(start, plan->low, &first) ||
+        __builtin_add_overflow(start, plan->high, &last) || first < 0 ||
+        (uint64_t)last > target->bytes)
+        return ORIEL_NATIVE_range;
+    plan->start = (uint64_t)start;
+    return ORIEL_SERVED;
+}
+
+/* Positive proof of everything that a redirected read needs. */
+static inline enum oriel_reason check(struct oriel_window *window,
+                                      const struct oriel_get *get, struct plan *plan)
+{
+    if (get->target < 0 || get->target >= window->n) return ORIEL_NATIVE_range;
+    enum oriel_reason reason = oriel_epoch_read(window->epoch, get->target);
+    if (reason != ORIEL_SERVED) return reason;
+    if (!get->origin_layout || !get->target_layout) return ORIEL_NATIVE_type;
+
+    uint64_t there;
+    if (__builtin_mul_overflow(get->origin_count, get->origin_layout->bytes,
+                               &plan->bytes) ||
+        __builtin_mul_overflow(get->target_count, get->target_layout->bytes, &there) ||
+        plan->bytes > INT64_MAX || there > INT64_MAX)
+        return ORIEL_NATIVE_range;
+    if (plan->bytes == 0 || there == 0) return ORIEL_NATIVE_empty;
+    if (plan->bytes != there) return ORIEL_NATIVE_type;
+    if (!get->origin) return ORIEL_NATIVE_origin;
+
+    plan->target = &window->targets[get->target];
+    reason = place(get, plan);
+    if (reason != ORIEL_SERVED) return reason;
+    if (oriel_device_memory(get->origin, plan->bytes)) return ORIEL_NATIVE_device;
+
+    enum oriel_link link =
+        atomic_load_explicit(&plan->target->link, memory_order_acquire);
+    if (link == ORIEL_LINK_UNTRIED) link = oriel_window_connect(window, get->target);
+    return link == ORIEL_LINK_READY ? ORIEL_SERVED : plan->target->why;
+}
+
+/* The spans, completely, or an error; waits no longer than ORIEL_TIMEOUT_S. */
+static int read_spans(struct oriel_target *target, const struct oriel_span *spans,
+                      size_t n)
+{
+    const struct oriel_transport *transport = oriel_engines[target->engine];
+    struct oriel_track track = {0};
+    uint64_t deadline = 0;
+    size_t done = 0;
+    while (done < n || track.pending) {
+        if (done < n) {
+            ssize_t took = transport->get(target->peer, spans + done, n - done, &track);
+            if (took >= 0)
+                done += (size_t)took;
+            else if (took != -EAGAIN)
+                return (int)took;
+            if (took > 0 && !track.pending) continue;
+        }
+        if (transport->progress)
+            transport->progress(oriel_engine_opened(target->engine));
+        uint64_t now = now_ns();
+        if (!deadline)
+            deadline = now + (uint64_t)(oriel_config_get()->timeout_s * 1e9);
+        else if (now > deadline)
+            return -ETIMEDOUT;
+    }
+    return track.error;
+}
+
+/* The calling thread's buffer of HULL_BYTES, freed when the thread ends. */
+static pthread_key_t bounce_key;
+static pthread_once_t bounce_once = PTHREAD_ONCE_INIT;
+static int bounce_usable;
+
+static void bounce_init(void)
+{
+    bounce_usable = pthread_key_create(&bounce_key, free) == 0;
+}
+
+static char *bounce(void)
+{
+    pthread_once(&bounce_once, bounce_init);
+    if (!bounce_usable) return NULL;
+    char *buffer = pthread_getspecific(bounce_key);
+    if (buffer) return buffer;
+    buffer = malloc(HULL_BYTES);
+    if (buffer && pthread_setspecific(bounce_key, buffer)) {
+        free(buffer);
+        buffer = NULL;
+    }
+    return buffer;
+}
+
+static int read_mapped(const struct oriel_get *get, const struct plan *plan)
+{
+    const char *from = plan->target->mapped + plan->start;
+    struct oriel_walk walk;
+    struct oriel_step step;
+    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
+    while (oriel_walk_next(&walk, &step))
+        copy((char *)get->origin + step.origin, from + step.target, step.bytes);
+    return 0;
+}
+
+static int read_pieces(const struct oriel_get *get, const struct plan *plan)
+{
+    struct oriel_span spans[SPANS];
+    struct oriel_walk walk;
+    struct oriel_step step;
+    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
+    bool more = oriel_walk_next(&walk, &step);
+    while (more) {
+        size_t n = 0;
+        for (; more && n < SPANS; more = oriel_walk_next(&walk, &step))
+            spans[n++] = (struct oriel_span){
+                .offset = plan->start + (uint64_t)step.target,
+                .local = (char *)get->origin + step.origin,
+                .bytes = step.bytes,
+            };
+        int error = read_spans(plan->target, spans, n);
+        if (error) return error;
+    }
+    return 0;
+}
+
+/* Read what lies between the pieces as well, in parts, and pick the pieces out. */
+static int read_hull(const struct oriel_get *get, const struct plan *plan)
+{
+    char *buffer = bounce();
+    if (!buffer) return -ENOMEM;
+    struct oriel_walk walk, group;
+    struct oriel_step step;
+    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
+    group = walk;
+    bool more = oriel_walk_next(&walk, &step);
+    while (more) {
+        int64_t low = step.target, high = step.target + (int64_t)step.bytes;
+        size_t steps = 0;
+        struct oriel_walk next = walk;
+        if (step.bytes > HULL_BYTES) return -E2BIG;
+        do {
+            int64_t first = step.target < low ? step.target : low;
+            int64_t last = step.target + (int64_t)step.bytes;
+            if (last < high) last = high;
+            if (last - first > HULL_BYTES) break;
+            low = first;
+            high = last;
+            steps++;
+            next = walk;
+        } while ((more = oriel_walk_next(&walk, &step)));
+        struct oriel_span span = {
+            .offset = plan->start + (uint64_t)low,
+            .local = buffer,
+            .bytes = (size_t)(high - low),
+        };
+        int error = read_spans(plan->target, &span, 1);
+        if (error) return error;
+        struct oriel_step piece;
+        while (steps-- && oriel_walk_next(&group, &piece))
+            copy((char *)get->origin + piece.origin, buffer + (piece.target - low),
+                 piece.bytes);
+        group = next;
+    }
+    return 0;
+}
+
+/* How pieces are best read through an engine: 0 one by one, 1 as a hull; -ENOTSUP:
+ * the native library is faster. */
+static int choose(const struct oriel_get *get, const struct plan *plan)
+{
+    uint64_t here = get->origin_layout->n, there = get->target_layout->n, pieces;
+    if (__builtin_mul_overflow(here, get->origin_count, &here)) here = UINT64_MAX;
+    if (__builtin_mul_overflow(there, get->target_count, &there)) there = UINT64_MAX;
+    if (get->origin_layout->contiguous) here = 1;
+    if (get->target_layout->contiguous) there = 1;
+    pieces = here > there ? here : there;
+    if (pieces == 1) return 0;
+    uint64_t hull = (uint64_t)(plan->high - plan->low);
+    uint64_t mean = plan->bytes / pieces;
+    if (mean <= HULL_BYTES / 8 &&
+        hull / PIECE_BYTES <= pieces + plan->bytes / PIECE_BYTES)
+        return 1;
+    return mean < SMALL_PIECE ? -ENOTSUP : 0;
+}
+
+static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *plan)
+{
+    int error;
+    if (get->origin_layout->contiguous && get->target_layout->contiguous) {
+        struct oriel_span span = {plan->start, get->origin, plan->bytes};
+        error = read_spans(plan->target, &span, 1);
+    } else {
+        int how = choose(get, plan);
+        if (how < 0) return ORIEL_NATIVE_scattered;
+        error = how ? read_hull(get, plan) : read_pieces(get, plan);
+        if (error == -E2BIG || error == -ENOMEM) error = read_pieces(get, plan);
+    }
+    if (!error) return ORIEL_SERVED;
+    if (error == -ENOTSUP) return ORIEL_NATIVE_unreachable;
+    oriel_log(ORIEL_LOG_WARN,
+              "engine %s failed on a read: %s; the native library "
+              "reads it",
+              oriel_engines[plan->target->engine]->name, oriel_strerror(error));
+    if (error != -EIO && error != -EFAULT) {
+        /* The peer is kept until the window goes: other threads may be using it. */
+        plan->target->why = ORIEL_NATIVE_engine_failed;
+        atomic_store_explicit(&plan->target->link, ORIEL_LINK_NONE,
+                              memory_order_release);
+    }
+    return ORIEL_NATIVE_engine_failed;
+}
+
+static inline enum oriel_reason serve(struct oriel_window *window,
+                                      const struct oriel_get *get, struct plan *plan)
+{
+    enum oriel_reason reason = check(window, get, plan);
+    if (reason != ORIEL_SERVED) return reason;
+    if (!plan->target->mapped)
+        reason = read_engine(get, plan);
+    else if (get->origin_layout->contiguous && get->target_layout->contiguous)
+        copy(get->origin, plan->target->mapped + plan->start, plan->bytes);
+    else
+        read_mapped(get, plan);
+    atomic_thread_fence(memory_order_acquire);
+    return reason;
+}
+
+static enum oriel_reason serve_timed(struct oriel_window *window,
+                                     const struct oriel_get *get, struct plan *plan)
+{
+    uint64_t before = now_ns();
+    enum oriel_reason reason = serve(window, get, plan);
+    uint64_t after = now_ns();
+    if (reason == ORIEL_SERVED) {
+        if (window->threads) pthread_mutex_lock(&window->lock);
+        oriel_hist_add(window->latency, after - before);
+        if (window->threads) pthread_mutex_unlock(&window->lock);
+    }
+    return reason;
+}
+
+enum oriel_reason oriel_route_get(struct oriel_window *window,
+                                  const struct oriel_get *get)
+{
+    struct plan plan;
+    enum oriel_reason reason;
+    if (window->latency &&
+        atomic_fetch_add_explicit(&window->tick, 1, memory_order_relaxed) %
+                window->sample ==
+            0)
+        reason = serve_timed(window, get, &plan);
+    else
+        reason = serve(window, get, &plan);
+    if (reason != ORIEL_SERVED) return oriel_route_decline(window, reason);
+    if (oriel_epoch_load(&window->epoch->fence))
+        atomic_store_explicit(&window->epoch->fence_read, 1, memory_order_relaxed);
+    oriel_count(window, &window->counters.path[plan.target->path], 1);
+    oriel_count(window, &window->counters.bytes, plan.bytes);
+    return ORIEL_SERVED;
+}
+
+enum oriel_reason oriel_route_decline(struct oriel_window *window,
+                                      enum oriel_reason reason)
+{
+    oriel_count(window, &window->counters.native[reason], 1);
+    return reason;
+}

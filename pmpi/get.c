@@ -1,0 +1,159 @@
+#define _GNU_SOURCE
+#include "core/config.h"
+#include "core/route.h"
+#include "pmpi/datatype.h"
+#include "pmpi/layer.h"
+
+/* The arguments of MPI_Get, in either count size. */
+struct call {
+    void *origin;
+    MPI_Count origin_count;
+    MPI_Datatype origin_type;
+    int target;
+    MPI_Aint displacement;
+    MPI_Count target_count;
+    MPI_Datatype target_type;
+};
+
+static enum oriel_reason route(struct oriel_window *window, const struct call *call)
+{
+    if (call->target == MPI_PROC_NULL)
+        return oriel_route_decline(window, ORIEL_NATIVE_proc_null);
+    if (call->origin_count < 0 || call->target_count < 0)
+        return oriel_route_decline(window, ORIEL_NATIVE_range);
+    if (oriel_mpi_window(window)->shared_out)
+        return oriel_route_decline(window, ORIEL_NATIVE_shared_out);
+    struct oriel_get get = {
+        .origin = call->origin,
+        .origin_count = (uint64_t)call->origin_count,
+        .origin_layout = oriel_datatype_layout(call->origin_type),
+        .target = call->target,
+        .displacement = call->displacement,
+        .target_count = (uint64_t)call->target_count,
+        .target_layout = call->target_type == call->origin_type
+                             ? NULL
+                             : oriel_datatype_layout(call->target_type),
+    };
+    if (call->target_type == call->origin_type) get.target_layout = get.origin_layout;
+    enum oriel_reason reason = oriel_route_get(window, &get);
+    if (reason == ORIEL_SERVED)
+        oriel_progress_tick(get.origin_count * get.origin_layout->bytes);
+    return reason;
+}
+
+/* Before the native read: it needs the locks that were elided. ORIEL_STRICT makes an
+ * error of a target that should have been served. */
+static int go_native(struct oriel_window *window, int target, enum oriel_reason reason)
+{
+    if (oriel_config_get()->strict &&
+        (reason == ORIEL_NATIVE_unreachable || reason == ORIEL_NATIVE_engine_failed) &&
+        oriel_mpi_window(window)->wish.serve) {
+        native.Win_call_errhandler(oriel_mpi_window(window)->handle, MPI_ERR_OTHER);
+        return MPI_ERR_OTHER;
+    }
+    return oriel_sync_native(window, target);
+}
+
+/* A native transfer of at least one byte proves a lazy lock once it is flushed. */
+static void used(struct oriel_window *window, const struct call *call)
+{
+    if (window->epoch->rules.lock_holds || call->target_count <= 0) return;
+    const struct oriel_layout *layout = oriel_datatype_layout(call->target_type);
+    if (layout && layout->bytes) oriel_epoch_use(window->epoch, call->target);
+}
+
+/* Request-based reads exist under locks only: elsewhere the native library has to
+ * say its error. */
+static enum oriel_reason route_request(struct oriel_window *window,
+                                       const struct call *call)
+{
+    const struct oriel_epoch *epoch = window->epoch;
+    if (call->target >= 0 && call->target < window->n &&
+        !(oriel_epoch_load(&epoch->target[call->target].lock) & ORIEL_LOCK_HELD) &&
+        !(oriel_epoch_load(&epoch->all) & ORIEL_LOCK_HELD))
+        return oriel_route_decline(window, ORIEL_NATIVE_no_epoch);
+    return route(window, call);
+}
+
+/* True when the bytes have landed. Else the native call has to follow, unless
+ * *error_out is an MPI error. */
+static bool serve(struct oriel_window *window, const struct call *call, bool request,
+                  int *error_out)
+{
+    enum oriel_reason reason =
+        request ? route_request(window, call) : route(window, call);
+    if (reason == ORIEL_SERVED) return true;
+    *error_out = go_native(window, call->target, reason);
+    if (*error_out == MPI_SUCCESS) used(window, call);
+    return false;
+}
+
+int wrap_Get(void *origin, int origin_count, MPI_Datatype origin_type, int target,
+             MPI_Aint displacement, int target_count, MPI_Datatype target_type,
+             MPI_Win win)
+{
+    struct oriel_window *window = oriel_find(win);
+    if (window) {
+        struct call call = {origin,       origin_count, origin_type, target,
+                            displacement, target_count, target_type};
+        int error = MPI_SUCCESS;
+        if (serve(window, &call, false, &error)) return MPI_SUCCESS;
+        if (error) return error;
+    }
+    return native.Get(origin, origin_count, origin_type, target, displacement,
+                      target_count, target_type, win);
+}
+
+int wrap_Rget(void *origin, int origin_count, MPI_Datatype origin_type, int target,
+              MPI_Aint displacement, int target_count, MPI_Datatype target_type,
+              MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_find(win);
+    if (window) {
+        struct call call = {origin,       origin_count, origin_type, target,
+                            displacement, target_count, target_type};
+        int error = MPI_SUCCESS;
+        if (serve(window, &call, true, &error))
+            target = MPI_PROC_NULL; /* the data is here; the request is native */
+        else if (error)
+            return error;
+    }
+    return native.Rget(origin, origin_count, origin_type, target, displacement,
+                       target_count, target_type, win, request);
+}
+
+#if MPI_VERSION >= 4
+int wrap_Get_c(void *origin, MPI_Count origin_count, MPI_Datatype origin_type,
+               int target, MPI_Aint displacement, MPI_Count target_count,
+               MPI_Datatype target_type, MPI_Win win)
+{
+    struct oriel_window *window = oriel_find(win);
+    if (window) {
+        struct call call = {origin,       origin_count, origin_type, target,
+                            displacement, target_count, target_type};
+        int error = MPI_SUCCESS;
+        if (serve(window, &call, false, &error)) return MPI_SUCCESS;
+        if (error) return error;
+    }
+    return native.Get_c(origin, origin_count, origin_type, target, displacement,
+                        target_count, target_type, win);
+}
+
+int wrap_Rget_c(void *origin, MPI_Count origin_count, MPI_Datatype origin_type,
+                int target, MPI_Aint displacement, MPI_Count target_count,
+                MPI_Datatype target_type, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_window *window = oriel_find(win);
+    if (window) {
+        struct call call = {origin,       origin_count, origin_type, target,
+                            displacement, target_count, target_type};
+        int error = MPI_SUCCESS;
+        if (serve(window, &call, true, &error))
+            target = MPI_PROC_NULL; /* the data is here; the request is native */
+        else if (error)
+            return error;
+    }
+    return native.Rget_c(origin, origin_count, origin_type, target, displacement,
+                         target_count, target_type, win, request);
+}
+#endif

@@ -1,0 +1,214 @@
+#define _GNU_SOURCE
+#include "core/arena.h"
+#include "core/config.h"
+#include "core/log.h"
+#include "pmpi/datatype.h"
+#include "pmpi/guard.h"
+#include "pmpi/layer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct oriel_layer oriel_layer;
+
+static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* FNV-1a. Hosts that collide only lose the shortcut of reading each other natively. */
+static uint32_t hash(const char *text, size_t bytes)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ (unsigned char)text[i]) * 16777619u;
+    return h;
+}
+
+static uint32_t host_id(void)
+{
+    char boot[64] = "";
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd < 0 ? 0 : read(fd, boot, sizeof boot);
+    if (fd >= 0) close(fd);
+    return hash(boot, bytes > 0 ? (size_t)bytes : 0);
+}
+
+static void prepare(void)
+{
+    const struct oriel_config *config = oriel_config_get();
+    char message[256];
+    oriel_log_set_level(config->log);
+    oriel_layer.host = host_id();
+    if (getrandom(&oriel_layer.world_id, sizeof oriel_layer.world_id, 0) < 0)
+        oriel_layer.world_id = (uint64_t)getpid() << 32 | oriel_layer.host;
+    oriel_arena_set_segment_bytes(config->arena_segment);
+    if (config->broken) return; /* it was named when it was read */
+    if (oriel_rules_parse(config->windows, &oriel_layer.rules, message,
+                          sizeof message)) {
+        oriel_layer.rules = NULL;
+        oriel_log(ORIEL_LOG_ERROR, "ORIEL_WINDOWS=%s: %s; redirection is off",
+                  config->windows, message);
+    }
+    const char *bad = NULL;
+    unsigned engines;
+    if (oriel_engines_parse(config->engines, &engines, &bad)) {
+        oriel_rules_destroy(oriel_layer.rules);
+        oriel_layer.rules = NULL;
+        oriel_log(ORIEL_LOG_ERROR,
+                  "ORIEL_ENGINES=%s: no engine '%s'; redirection is off. 'oriel info' "
+                  "lists the engines",
+                  config->engines, bad);
+    }
+}
+
+void oriel_layer_prepare(void)
+{
+    pthread_once(&prepare_once, prepare);
+}
+
+/* ---- start: at the first window that somebody wants ------------------------------ */
+
+/* MPI may not be called in a fork child; its entries lead past us. */
+static void in_child(void)
+{
+    oriel_gate_set(ORIEL_GATE_ASIDE);
+}
+
+static void finish(void);
+
+/* MPI deletes the attributes of MPI_COMM_SELF first of all at finalize, whatever
+ * language called it. */
+static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    finish();
+    return MPI_SUCCESS;
+}
+
+static bool world_initialized(void)
+{
+    int initialized = 0, finalized = 0;
+    native.Initialized(&initialized);
+    native.Finalized(&finalized);
+    return initialized && !finalized;
+}
+
+static void watch_finalize(void)
+{
+    int keyval;
+    if (!world_initialized()) return; /* Sessions: MPI_Session_finalize it is */
+    if (native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, NULL))
+        return;
+    native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+}
+
+static void find_thread_level(void)
+{
+    int provided = MPI_THREAD_MULTIPLE;
+    if (world_initialized()) native.Query_thread(&provided);
+    oriel_layer.threads = provided == MPI_THREAD_MULTIPLE;
+}
+
+void oriel_layer_start(MPI_Comm comm)
+{
+    static bool forks_watched;
+    pthread_mutex_lock(&start_lock);
+    if (!oriel_layer.started) {
+        oriel_guard_enter();
+        find_thread_level();
+        if (!forks_watched) forks_watched = !pthread_atfork(NULL, NULL, in_child);
+        if (oriel_datatype_init())
+            oriel_log(ORIEL_LOG_WARN, "datatypes cannot be read: reads stay native");
+        oriel_progress_init(comm);
+        watch_finalize();
+        oriel_layer.started = true;
+        oriel_guard_leave();
+    }
+    pthread_mutex_unlock(&start_lock);
+}
+
+/* ---- the end ----------------------------------------------------------------------
+ */
+
+/* Once; MPI still works. */
+static void finish(void)
+{
+    pthread_mutex_lock(&start_lock);
+    bool started = oriel_layer.started;
+    oriel_layer.started = false;
+    pthread_mutex_unlock(&start_lock);
+    oriel_guard_enter();
+    oriel_report_write();
+    if (started) {
+        oriel_windows_fini();
+        oriel_progress_fini();
+        oriel_datatype_fini();
+        oriel_engines_close();
+    }
+    oriel_guard_leave();
+}
+
+/* ---- wrappers
+ * ------------------------------------------------------------------------ */
+
+static void initialized(void)
+{
+    int rank;
+    oriel_layer_prepare();
+    if (native.Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
+        oriel_log_set_rank(rank);
+    oriel_agree_world();
+}
+
+int wrap_Init(int *argc, char ***argv)
+{
+    oriel_guard_enter();
+    int error = native.Init(argc, argv);
+    if (!error) initialized();
+    oriel_guard_leave();
+    return error;
+}
+
+int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    oriel_guard_enter();
+    int error = native.Init_thread(argc, argv, required, provided);
+    if (!error) initialized();
+    oriel_guard_leave();
+    return error;
+}
+
+int wrap_Finalize(void)
+{
+    if (world_initialized()) finish();
+    oriel_guard_enter();
+    int error = native.Finalize();
+    oriel_guard_leave();
+    return error;
+}
+
+#if MPI_VERSION >= 4
+static int sessions; /* open ones; under start_lock */
+
+int wrap_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+    int error = native.Session_init(info, errhandler, session);
+    if (error) return error;
+    pthread_mutex_lock(&start_lock);
+    sessions++;
+    pthread_mutex_unlock(&start_lock);
+    return error;
+}
+
+int wrap_Session_finalize(MPI_Session *session)
+{
+    pthread_mutex_lock(&start_lock);
+    bool last = sessions == 1;
+    if (sessions > 0) sessions--;
+    pthread_mutex_unlock(&start_lock);
+    if (last && !world_initialized()) finish();
+    return native.Session_finalize(session);
+}
+#endif

@@ -1,0 +1,62 @@
+#define _GNU_SOURCE
+#include "pmpi/layer.h"
+
+/*
+ * Calls that stay native and are only noted: updates. Each takes the locks that were
+ * elided, and makes its target dirty until it is flushed.
+ */
+
+/* Marked before and after: another thread may flush between the two. */
+#define ORIEL_UPDATE(name, target, count, params, args)                                \
+    int wrap_##name params                                                             \
+    {                                                                                  \
+        struct oriel_window *window = oriel_find(win);                                 \
+        if (!window) return native.name args;                                          \
+        int error = oriel_sync_native(window, target);                                 \
+        if (error) return error;                                                       \
+        oriel_epoch_update(window->epoch, target);                                     \
+        error = native.name args;                                                      \
+        oriel_epoch_update(window->epoch, target);                                     \
+        if (!error && (count) > 0) oriel_epoch_use(window->epoch, target);             \
+        return error;                                                                  \
+    }
+
+#define PUT_PARAMS(COUNT)                                                              \
+    const void *origin, COUNT n, MPI_Datatype type, int rank, MPI_Aint disp, COUNT tn, \
+        MPI_Datatype ttype
+#define PUT_ARGS origin, n, type, rank, disp, tn, ttype
+#define FETCH_PARAMS(COUNT)                                                            \
+    const void *origin, COUNT n, MPI_Datatype type, void *result, COUNT rn,            \
+        MPI_Datatype rtype, int rank, MPI_Aint disp, COUNT tn, MPI_Datatype ttype
+#define FETCH_ARGS origin, n, type, result, rn, rtype, rank, disp, tn, ttype
+
+#define ORIEL_UPDATES(suffix, COUNT)                                                   \
+    ORIEL_UPDATE(Put##suffix, rank, tn, (PUT_PARAMS(COUNT), MPI_Win win),              \
+                 (PUT_ARGS, win))                                                      \
+    ORIEL_UPDATE(Rput##suffix, rank, tn,                                               \
+                 (PUT_PARAMS(COUNT), MPI_Win win, MPI_Request * request),              \
+                 (PUT_ARGS, win, request))                                             \
+    ORIEL_UPDATE(Accumulate##suffix, rank, tn,                                         \
+                 (PUT_PARAMS(COUNT), MPI_Op op, MPI_Win win), (PUT_ARGS, op, win))     \
+    ORIEL_UPDATE(Raccumulate##suffix, rank, tn,                                        \
+                 (PUT_PARAMS(COUNT), MPI_Op op, MPI_Win win, MPI_Request * request),   \
+                 (PUT_ARGS, op, win, request))                                         \
+    ORIEL_UPDATE(Get_accumulate##suffix, rank, tn,                                     \
+                 (FETCH_PARAMS(COUNT), MPI_Op op, MPI_Win win), (FETCH_ARGS, op, win)) \
+    ORIEL_UPDATE(Rget_accumulate##suffix, rank, tn,                                    \
+                 (FETCH_PARAMS(COUNT), MPI_Op op, MPI_Win win, MPI_Request * request), \
+                 (FETCH_ARGS, op, win, request))
+
+ORIEL_UPDATES(, int)
+#if MPI_VERSION >= 4
+ORIEL_UPDATES(_c, MPI_Count)
+#endif
+
+ORIEL_UPDATE(Fetch_and_op, rank, 1,
+             (const void *origin, void *result, MPI_Datatype type, int rank,
+              MPI_Aint disp, MPI_Op op, MPI_Win win),
+             (origin, result, type, rank, disp, op, win))
+ORIEL_UPDATE(Compare_and_swap, rank, 1,
+             (const void *origin, const void *compare, void *result, MPI_Datatype type,
+              int rank, MPI_Aint disp, MPI_Win win),
+             (origin, compare, result, type, rank, disp, win))
