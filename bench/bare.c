@@ -98,8 +98,7 @@ struct bench_place bench_place_of(const void *address, size_t bytes)
             place = area.place;
             place.offset += at - area.start;
         }
-    if (maps)
-        fclose(maps);
+    if (maps) fclose(maps);
     return place;
 }
 
@@ -116,8 +115,7 @@ const void *bench_place_find(const struct bench_place *place, size_t bytes)
             bytes <= area.end - area.start - skip)
             found = (const void *)(area.start + skip);
     }
-    if (maps)
-        fclose(maps);
+    if (maps) fclose(maps);
     return found;
 }
 
@@ -125,16 +123,14 @@ void *bench_memory_create(size_t bytes, int shared)
 {
     int flags = MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE);
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
+    if (memory == MAP_FAILED) return NULL;
     bench_pattern_fill(memory, bytes);
     return memory;
 }
 
 void bench_memory_destroy(void *memory, size_t bytes)
 {
-    if (memory)
-        munmap(memory, bytes);
+    if (memory) munmap(memory, bytes);
 }
 
 static uint64_t pattern_word(uint64_t index)
@@ -158,8 +154,7 @@ size_t bench_pattern_check(const void *memory, size_t bytes, size_t offset)
         uint64_t word = pattern_word((offset + i) / sizeof word);
         unsigned char want[sizeof word];
         memcpy(want, &word, sizeof word);
-        if (seen[i] != want[(offset + i) % sizeof word])
-            return i;
+        if (seen[i] != want[(offset + i) % sizeof word]) return i;
     }
     return bytes;
 }

@@ -52,7 +52,6 @@ void bench_pattern_fill(void *memory, size_t bytes);
 size_t bench_pattern_check(const void *memory, size_t bytes, size_t offset);
 
 /* Prints "program: ..." on stderr and exits with 1. */
-void bench_die(const char *format, ...)
-    __attribute__((noreturn, format(printf, 1, 2)));
+void bench_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 #endif

@@ -28,20 +28,16 @@ int bench_sizes_parse(const char *text, struct bench_options *options)
     options->n_sizes = 0;
     for (;; ++text) {
         size_t size, last;
-        if (size_parse(text, &text, &size))
-            return -EINVAL;
+        if (size_parse(text, &text, &size)) return -EINVAL;
         last = size;
         if (*text == ':' && (size_parse(text + 1, &text, &last) || last < size))
             return -EINVAL;
         for (; size <= last; size *= 2) {
-            if (options->n_sizes == BENCH_SIZES_MAX)
-                return -E2BIG;
+            if (options->n_sizes == BENCH_SIZES_MAX) return -E2BIG;
             options->sizes[options->n_sizes++] = size;
         }
-        if (*text == '\0')
-            return 0;
-        if (*text != ',')
-            return -EINVAL;
+        if (*text == '\0') return 0;
+        if (*text != ',') return -EINVAL;
     }
 }
 
@@ -56,22 +52,39 @@ static int take(int letter, const char *value, struct bench_options *options)
 {
     double number = 0;
     switch (letter) {
-    case 'm': return bench_sizes_parse(value, options);
-    case 't': return positive(value, &options->plan.seconds);
-    case 'b': return positive(value, &options->plan.batch_us);
+    case 'm':
+        return bench_sizes_parse(value, options);
+    case 't':
+        return positive(value, &options->plan.seconds);
+    case 'b':
+        return positive(value, &options->plan.batch_us);
     case 'n':
-        if (positive(value, &number))
-            return -EINVAL;
+        if (positive(value, &number)) return -EINVAL;
         options->plan.calls = (uint64_t)number;
         return options->plan.calls ? 0 : -EINVAL;
-    case 'k': options->kind = value; return 0;
-    case 's': options->sync = value; return 0;
-    case 'a': options->access = value; return 0;
-    case 'o': options->offload = value; return 0;
-    case 'N': options->nocheck = true; return 0;
-    case 'B': options->beside = true; return 0;
-    case 'j': options->json = true; return 0;
-    default: return -EINVAL;
+    case 'k':
+        options->kind = value;
+        return 0;
+    case 's':
+        options->sync = value;
+        return 0;
+    case 'a':
+        options->access = value;
+        return 0;
+    case 'o':
+        options->offload = value;
+        return 0;
+    case 'N':
+        options->nocheck = true;
+        return 0;
+    case 'B':
+        options->beside = true;
+        return 0;
+    case 'j':
+        options->json = true;
+        return 0;
+    default:
+        return -EINVAL;
     }
 }
 
@@ -96,22 +109,23 @@ enum bench_parsed bench_options_parse(int argc, char **argv, const char *usage,
     };
     opterr = speak;
     int letter;
-    while ((letter = getopt_long(argc, argv, "m:t:b:n:k:s:a:o:jhV", names, NULL)) != -1) {
+    while ((letter = getopt_long(argc, argv, "m:t:b:n:k:s:a:o:jhV", names, NULL)) !=
+           -1) {
         if (letter == 'h' || letter == 'V') {
             if (speak)
-                fputs(letter == 'h' ? usage : "oriel-bench " ORIEL_VERSION "\n", stdout);
+                fputs(letter == 'h' ? usage : "oriel-bench " ORIEL_VERSION "\n",
+                      stdout);
             return BENCH_STOP_OK;
         }
         if (letter == '?' || take(letter, optarg, options)) {
             if (speak && letter != '?')
-                fprintf(stderr, "oriel-bench: bad value '%s' for -%c\n", optarg, letter);
-            if (speak)
-                fputs("oriel-bench: try --help\n", stderr);
+                fprintf(stderr, "oriel-bench: bad value '%s' for -%c\n", optarg,
+                        letter);
+            if (speak) fputs("oriel-bench: try --help\n", stderr);
             return BENCH_STOP_BAD;
         }
     }
-    if (optind < argc)
-        options->test = argv[optind++];
+    if (optind < argc) options->test = argv[optind++];
     if (optind < argc) {
         if (speak)
             fprintf(stderr, "oriel-bench: unexpected '%s'; try --help\n", argv[optind]);

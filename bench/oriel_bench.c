@@ -66,8 +66,7 @@ static void measure(const struct bench_options *options, struct bench_bare *cma,
         }
         struct bench_series series;
         int error = bench_series_run(ways, 2, &options->plan, &series);
-        if (error)
-            bench_die("%s", strerror(-error));
+        if (error) bench_die("%s", strerror(-error));
         struct bench_row row = {"get_latency", cma->bytes, ways, &series};
         bench_row_print(options->json, &row);
     }
@@ -81,8 +80,7 @@ int main(int argc, char **argv)
     };
     bench_sizes_parse("8:4M", &options);
     enum bench_parsed parsed = bench_options_parse(argc, argv, usage, true, &options);
-    if (parsed != BENCH_RUN)
-        return parsed == BENCH_STOP_OK ? EXIT_SUCCESS : 2;
+    if (parsed != BENCH_RUN) return parsed == BENCH_STOP_OK ? EXIT_SUCCESS : 2;
     if (strcmp(options.test, "get_latency") != 0) {
         fprintf(stderr, "oriel-bench: no test '%s' without MPI; try --help\n",
                 options.test);
@@ -95,8 +93,7 @@ int main(int argc, char **argv)
     char *shared = bench_memory_create(most, 1);
     char *local = bench_memory_create(most, 0);
     pid_t holder = own && shared && local ? holder_create() : -1;
-    if (holder < 0)
-        bench_die("no memory or no process: %s", strerror(errno));
+    if (holder < 0) bench_die("no memory or no process: %s", strerror(errno));
     /* Untouched since the fork they would be one set of pages; writing here leaves
      * the child the old ones. */
     bench_pattern_fill(own, most);

@@ -26,8 +26,8 @@ static void run(void *context, uint64_t n)
         MPI_Win win;
         void *base;
         if (life->allocate)
-            api->win_allocate((MPI_Aint)life->bytes, 1, life->info, MPI_COMM_WORLD, &base,
-                              &win);
+            api->win_allocate((MPI_Aint)life->bytes, 1, life->info, MPI_COMM_WORLD,
+                              &base, &win);
         else
             api->win_create(life->memory, (MPI_Aint)life->bytes, 1, life->info,
                             MPI_COMM_WORLD, &win);
@@ -39,15 +39,12 @@ static void measure(const struct bench_options *options, const struct bench_way 
                     size_t bytes, bool speak)
 {
     struct bench_plan plan = {.rounds = ROUNDS, .calls = CALLS};
-    if (options->plan.calls)
-        plan.rounds = (unsigned)options->plan.calls;
+    if (options->plan.calls) plan.rounds = (unsigned)options->plan.calls;
     struct bench_series series;
     int error = bench_series_run(ways, 2, &plan, &series);
-    if (error)
-        bench_die("%s", strerror(-error));
+    if (error) bench_die("%s", strerror(-error));
     struct bench_row row = {options->test, bytes, ways, &series};
-    if (speak)
-        bench_row_print(options->json, &row);
+    if (speak) bench_row_print(options->json, &row);
 }
 
 uint64_t bench_win_create(const struct bench_options *options, int rank)
@@ -59,8 +56,7 @@ uint64_t bench_win_create(const struct bench_options *options, int rank)
     struct bench_way ways[] = {{"mpi", run, &mpi}, {"native", run, &native}};
     mpi.allocate = native.allocate = strcmp(options->kind, "allocate") == 0;
     bool alloc_mem = strcmp(options->kind, "alloc_mem") == 0;
-    if (speak)
-        bench_row_heads(options->json, ways, 2);
+    if (speak) bench_row_heads(options->json, ways, 2);
     for (size_t i = 0; i < options->n_sizes; ++i) {
         size_t bytes = options->sizes[i];
         mpi.bytes = native.bytes = bytes;
@@ -68,8 +64,7 @@ uint64_t bench_win_create(const struct bench_options *options, int rank)
             MPI_Alloc_mem((MPI_Aint)bytes, info, &mpi.memory);
         else
             mpi.memory = malloc(bytes);
-        if (!mpi.memory)
-            bench_die("out of memory");
+        if (!mpi.memory) bench_die("out of memory");
         native.memory = mpi.memory;
         measure(options, ways, bytes, speak);
         if (alloc_mem)
@@ -77,7 +72,6 @@ uint64_t bench_win_create(const struct bench_options *options, int rank)
         else
             free(mpi.memory);
     }
-    if (info != MPI_INFO_NULL)
-        MPI_Info_free(&info);
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     return 0;
 }

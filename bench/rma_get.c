@@ -82,17 +82,16 @@ static void job_open(struct job *job)
     job->memory = malloc(job->most);
     job->local = malloc(job->most);
     job->hull = malloc(job->most);
-    if (!job->memory || !job->local || !job->hull)
-        bench_die("out of memory");
+    if (!job->memory || !job->local || !job->hull) bench_die("out of memory");
     bench_pattern_fill(job->memory, job->most);
     MPI_Info info = bench_info_create(options);
     bench_window_create(&bench_api_mpi, options, info, job->memory, job->most,
                         &job->mpi.window);
     bench_window_create(&bench_api_native, options, MPI_INFO_NULL, job->memory,
                         job->most, &job->native.window);
-    if (info != MPI_INFO_NULL)
-        MPI_Info_free(&info);
-    job->mpi.assertion = job->native.assertion = options->nocheck ? MPI_MODE_NOCHECK : 0;
+    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    job->mpi.assertion = job->native.assertion =
+        options->nocheck ? MPI_MODE_NOCHECK : 0;
     job->mpi.local = job->native.local = job->local;
     job->peer = bench_peer_exchange(&job->mpi.window, job->most);
 }
@@ -115,7 +114,8 @@ static void job_size(struct job *job, size_t bytes)
         readers[i]->target_count = job->strided ? 1 : (int)bytes;
         readers[i]->target_type = job->strided ? job->vector : MPI_BYTE;
     }
-    job->bare.bytes = job->strided ? bytes / ELEMENT * STRIDE - STRIDE + ELEMENT : bytes;
+    job->bare.bytes =
+        job->strided ? bytes / ELEMENT * STRIDE - STRIDE + ELEMENT : bytes;
     job->bare.count = bytes / ELEMENT;
 }
 
@@ -125,21 +125,21 @@ static const char *bare_choose(struct job *job)
 {
     struct bench_bare *bare = &job->bare;
     struct bench_way *way = &job->ways[2];
-    *bare = (struct bench_bare){.local = job->local, .pid = job->peer.pid,
-                                .remote = job->peer.base, .element = ELEMENT,
-                                .stride = STRIDE, .hull = job->hull};
+    *bare = (struct bench_bare){.local = job->local,
+                                .pid = job->peer.pid,
+                                .remote = job->peer.base,
+                                .element = ELEMENT,
+                                .stride = STRIDE,
+                                .hull = job->hull};
     *way = (struct bench_way){"bare", bench_bare_cma, bare};
-    if (job->strided)
-        way->run = bench_bare_cma_strided;
+    if (job->strided) way->run = bench_bare_cma_strided;
     if (job->strided || strcmp(job->options->kind, "create") == 0)
         return "process_vm_readv of the same bytes";
     way->run = bench_bare_memcpy;
     bare->remote = bench_place_find(&job->peer.place, job->most);
-    if (bare->remote)
-        return "memcpy from the same mapping";
+    if (bare->remote) return "memcpy from the same mapping";
     job->stand_in = bench_memory_create(job->most, 1);
-    if (!job->stand_in)
-        bench_die("out of memory");
+    if (!job->stand_in) bench_die("out of memory");
     bare->remote = job->stand_in;
     return "memcpy from a shared mapping of this process";
 }
@@ -173,8 +173,7 @@ static void measure(struct job *job)
         if (job->strided)
             MPI_Type_vector((int)(bytes / ELEMENT), ELEMENT, STRIDE, MPI_BYTE,
                             &job->vector);
-        if (job->strided)
-            MPI_Type_commit(&job->vector);
+        if (job->strided) MPI_Type_commit(&job->vector);
         job_size(job, bytes);
         if (i == 0) {
             /* The first read makes the mapping that bare_choose looks for. */
@@ -189,12 +188,10 @@ static void measure(struct job *job)
             check(job, &job->ways[k], bytes);
         struct bench_series series;
         int error = bench_series_run(job->ways, 3, &options->plan, &series);
-        if (error)
-            bench_die("%s", strerror(-error));
+        if (error) bench_die("%s", strerror(-error));
         struct bench_row row = {options->test, bytes, job->ways, &series};
         bench_row_print(options->json, &row);
-        if (job->strided)
-            MPI_Type_free(&job->vector);
+        if (job->strided) MPI_Type_free(&job->vector);
     }
     if (job->flush) {
         job->native.window.api->unlock_all(job->native.window.win);
@@ -207,8 +204,7 @@ static uint64_t run_job(const struct bench_options *options, int rank, bool stri
     struct job job = {.options = options, .strided = strided};
     job.flush = strcmp(options->sync, "flush") == 0;
     job_open(&job);
-    if (rank == BENCH_READER)
-        measure(&job);
+    if (rank == BENCH_READER) measure(&job);
     MPI_Barrier(MPI_COMM_WORLD);
     job_close(&job);
     return job.mpi.calls;

@@ -27,7 +27,8 @@ static const char usage[] =
     "  -s, --sync S         flush (inside lock_all), lock (lock, Get, unlock)\n"
     "      --nocheck        locks with MPI_MODE_NOCHECK\n"
     "  -a, --access A       info key oriel_access: general, fenced, immutable\n"
-    "  -o, --offload O      info key oriel_offload: true, false, engines; none: no info\n"
+    "  -o, --offload O      info key oriel_offload: true, false, engines; none: no "
+    "info\n"
     "      --beside         overhead: keep an annotated window beside\n"
     "  -m, --size LIST      bytes: min:max by powers of two, or a,b,c (8:4M)\n"
     "  -t, --seconds S      time for each row (0.5)\n"
@@ -64,15 +65,13 @@ static const struct test *choose(const struct bench_options *options, int ranks,
     static const char *const syncs[] = {"flush", "lock", NULL};
     const struct test *test = NULL;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i)
-        if (strcmp(tests[i].name, options->test) == 0)
-            test = &tests[i];
-    const char *wrong = !test                          ? "no such test"
+        if (strcmp(tests[i].name, options->test) == 0) test = &tests[i];
+    const char *wrong = !test                           ? "no such test"
                         : !one_of(options->kind, kinds) ? "no such --kind"
                         : !one_of(options->sync, syncs) ? "no such --sync"
                         : ranks != BENCH_RANKS          ? "needs 2 ranks"
                                                         : NULL;
-    if (wrong && speak)
-        fprintf(stderr, "oriel-bench: %s; try --help\n", wrong);
+    if (wrong && speak) fprintf(stderr, "oriel-bench: %s; try --help\n", wrong);
     return wrong ? NULL : test;
 }
 
@@ -80,8 +79,7 @@ static int run(const struct bench_options *options, int rank, int ranks)
 {
     bool speak = rank == BENCH_READER;
     const struct test *test = choose(options, ranks, speak);
-    if (!test)
-        return 2;
+    if (!test) return 2;
     if (speak) {
         char version[MPI_MAX_LIBRARY_VERSION_STRING];
         int length;
@@ -90,8 +88,7 @@ static int run(const struct bench_options *options, int rank, int ranks)
         bench_note_print(options->json, "library", version);
     }
     uint64_t gets = test->run(options, rank);
-    if (speak)
-        bench_count_print(options->json, "gets", gets);
+    if (speak) bench_count_print(options->json, "gets", gets);
     return EXIT_SUCCESS;
 }
 

@@ -40,8 +40,7 @@ const struct bench_api bench_api_native = {
 MPI_Info bench_info_create(const struct bench_options *options)
 {
     MPI_Info info = MPI_INFO_NULL;
-    if (strcmp(options->offload, "none") == 0)
-        return info;
+    if (strcmp(options->offload, "none") == 0) return info;
     MPI_Info_create(&info);
     MPI_Info_set(info, "oriel_offload", options->offload);
     MPI_Info_set(info, "oriel_access", options->access);
@@ -83,8 +82,7 @@ void bench_window_create(const struct bench_api *api,
 void bench_window_destroy(struct bench_window *window)
 {
     window->api->win_free(&window->win);
-    if (window->own)
-        window->api->free_mem(window->base);
+    if (window->own) window->api->free_mem(window->base);
 }
 
 const char *bench_window_info(const struct bench_window *window, const char *key)

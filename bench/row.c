@@ -42,8 +42,7 @@ void bench_count_print(bool json, const char *name, uint64_t value)
 
 void bench_row_heads(bool json, const struct bench_way *ways, unsigned n)
 {
-    if (json)
-        return;
+    if (json) return;
     printf("%-10s", "# bytes");
     for (unsigned i = 0; i < n; ++i)
         printf(" %10.10s us", ways[i].name);
@@ -62,8 +61,8 @@ static void print_json(const struct bench_row *row)
         const struct bench_summary *way = &series->ways[i];
         printf("%s\"%s\": {\"median_ns\": %.2f, \"min_ns\": %.2f, \"p05_ns\": %.2f, "
                "\"p95_ns\": %.2f, \"max_ns\": %.2f, \"batch_calls\": %" PRIu64 "}",
-               i ? ", " : "", row->ways[i].name, way->median_ns, way->min_ns, way->p05_ns,
-               way->p95_ns, way->max_ns, series->calls[i]);
+               i ? ", " : "", row->ways[i].name, way->median_ns, way->min_ns,
+               way->p05_ns, way->p95_ns, way->max_ns, series->calls[i]);
     }
     printf("}, \"ratios\": {");
     for (unsigned i = 1; i < series->n; ++i) {

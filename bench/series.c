@@ -41,25 +41,27 @@ static double batch(const struct bench_way *way, uint64_t calls)
     return (now_ns() - start) / (double)calls;
 }
 
-/* Calls that make a batch of batch_us; also warms the way up. */
+/* Calls that make a batch of batch_us, and at least a few of calls that are not very
+ * slow; also warms the way up. */
 static uint64_t calibrate(const struct bench_way *way, double batch_us)
 {
-    way->run(way->context, BATCH_CALLS_MIN);
+    double least = 1e3 * batch_us;
+    if (batch(way, 1) > 10 * least && batch(way, 1) > 10 * least) return 1;
     uint64_t calls = BATCH_CALLS_MIN;
     for (;;) {
         /* The best of three: a batch that was interrupted looks long enough. */
         double spent = batch(way, calls);
         spent = fmin(spent, fmin(batch(way, calls), batch(way, calls)));
         spent *= (double)calls;
-        if (spent >= 1e3 * batch_us)
-            return calls;
-        double factor = spent > 0 ? 1.2e3 * batch_us / spent : 10;
+        if (spent >= least) return calls;
+        double factor = spent > 0 ? 1.2 * least / spent : 10;
         calls = (uint64_t)ceil((double)calls * fmin(fmax(factor, 1.5), 10));
     }
 }
 
 /* Rounds until the plan's end. samples: BENCH_ROUNDS_MAX for each way. */
-static unsigned take_samples(const struct bench_way *ways, const struct bench_plan *plan,
+static unsigned take_samples(const struct bench_way *ways,
+                             const struct bench_plan *plan,
                              const struct bench_series *series, double *samples)
 {
     double end = now_ns() + 1e9 * plan->seconds;
@@ -68,7 +70,8 @@ static unsigned take_samples(const struct bench_way *ways, const struct bench_pl
     while (r < most && (plan->rounds || r < ROUNDS_MIN || now_ns() < end)) {
         for (unsigned k = 0; k < n; ++k) {
             unsigned i = r % 2 ? n - 1 - k : k;
-            samples[(size_t)i * BENCH_ROUNDS_MAX + r] = batch(&ways[i], series->calls[i]);
+            samples[(size_t)i * BENCH_ROUNDS_MAX + r] =
+                batch(&ways[i], series->calls[i]);
         }
         ++r;
     }
@@ -109,15 +112,14 @@ static struct bench_ratio ratio_of(const double *first, const double *other,
 int bench_series_run(const struct bench_way *ways, unsigned n,
                      const struct bench_plan *plan, struct bench_series *out)
 {
-    if (n == 0 || n > BENCH_WAYS_MAX || plan->rounds > BENCH_ROUNDS_MAX)
-        return -EINVAL;
+    if (n == 0 || n > BENCH_WAYS_MAX || plan->rounds > BENCH_ROUNDS_MAX) return -EINVAL;
     double *samples = malloc((size_t)(n + 1) * BENCH_ROUNDS_MAX * sizeof *samples);
-    if (!samples)
-        return -ENOMEM;
+    if (!samples) return -ENOMEM;
     double *scratch = samples + (size_t)n * BENCH_ROUNDS_MAX;
     struct bench_series series = {.n = n};
     for (unsigned i = 0; i < n; ++i)
-        series.calls[i] = plan->calls ? plan->calls : calibrate(&ways[i], plan->batch_us);
+        series.calls[i] =
+            plan->calls ? plan->calls : calibrate(&ways[i], plan->batch_us);
     series.rounds = take_samples(ways, plan, &series, samples);
     for (unsigned i = 0; i < n; ++i) {
         const double *mine = samples + (size_t)i * BENCH_ROUNDS_MAX;

@@ -33,10 +33,10 @@ struct bench_summary { /* of the batches of one way, in ns a call */
     double median_ns, min_ns, p05_ns, p95_ns, max_ns;
 };
 
-struct bench_ratio {       /* time of the first way over that of another */
-    double of_medians;     /* ratio of the two medians */
-    double paired;         /* median of the rounds' ratios */
-    double low, high;      /* 95 % interval of paired, by order statistics */
+struct bench_ratio {   /* time of the first way over that of another */
+    double of_medians; /* ratio of the two medians */
+    double paired;     /* median of the rounds' ratios */
+    double low, high;  /* 95 % interval of paired, by order statistics */
 };
 
 struct bench_series {
