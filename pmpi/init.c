@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-struct oriel_layer oriel_layer;
+struct oriel_layer oriel_layer = {.private_comm = MPI_COMM_NULL};
 
 static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -111,6 +111,23 @@ static void find_thread_level(void)
     oriel_layer.threads = provided == MPI_THREAD_MULTIPLE;
 }
 
+/* A communicator of this process alone, on which nothing is ever sent. Made by group:
+ * MPI_Comm_dup would run the callbacks of the program's attributes. */
+static void make_private(MPI_Comm comm)
+{
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Group all, self;
+    int rank;
+    if (native.Comm_rank(comm, &rank) || native.Comm_group(comm, &all)) return;
+    if (native.Group_incl(all, 1, &rank, &self) == MPI_SUCCESS) {
+        if (native.Comm_create_group(comm, self, 0, &made)) made = MPI_COMM_NULL;
+        native.Group_free(&self);
+    }
+    native.Group_free(&all);
+    if (made != MPI_COMM_NULL) native.Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    oriel_layer.private_comm = made;
+}
+
 void oriel_layer_start(MPI_Comm comm)
 {
     static bool forks_watched;
@@ -119,9 +136,10 @@ void oriel_layer_start(MPI_Comm comm)
         oriel_guard_enter();
         find_thread_level();
         if (!forks_watched) forks_watched = !pthread_atfork(NULL, NULL, in_child);
-        if (oriel_datatype_init())
+        make_private(comm);
+        if (oriel_datatype_init(oriel_layer.private_comm))
             oriel_log(ORIEL_LOG_WARN, "datatypes cannot be read: reads stay native");
-        oriel_progress_init(comm);
+        oriel_progress_init();
         watch_finalize();
         oriel_layer.started = true;
         oriel_guard_leave();
@@ -143,8 +161,9 @@ static void finish(void)
     oriel_report_write();
     if (started) {
         oriel_windows_fini();
-        oriel_progress_fini();
         oriel_datatype_fini();
+        if (oriel_layer.private_comm != MPI_COMM_NULL)
+            native.Comm_free(&oriel_layer.private_comm);
         oriel_engines_close();
     }
     oriel_guard_leave();

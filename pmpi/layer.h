@@ -26,6 +26,7 @@ struct oriel_layer {
     bool threads;              /* MPI_THREAD_MULTIPLE */
     bool started;              /* engines are open, some window is redirected */
     uint64_t world_id;         /* of this process: random */
+    MPI_Comm private_comm;     /* of this process alone, from start to the end */
     uint32_t host;             /* equal on ranks that share a node */
     _Atomic uint32_t created;  /* windows that this process has created */
 };
@@ -116,8 +117,7 @@ static inline int oriel_sync_native(struct oriel_window *window, int target)
 /* ---- progress.c: the native library's progress ------------------------------------
  */
 
-void oriel_progress_init(MPI_Comm comm);
-void oriel_progress_fini(void);
+void oriel_progress_init(void);
 /* After each redirected read, of so many bytes. */
 void oriel_progress_tick(uint64_t bytes);
 

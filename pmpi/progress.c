@@ -8,8 +8,6 @@
  * reads, a long one counting for several. */
 enum { CREDIT_PER_LOOK = 64, BYTES_PER_CREDIT = 8192 };
 
-/* Of this process alone: nothing is ever sent on it. */
-static MPI_Comm private_comm = MPI_COMM_NULL;
 static uint64_t poke_ns;
 static _Atomic uint64_t last_ns; /* of the last native progress that was noted */
 static _Thread_local uint64_t credit;
@@ -21,26 +19,9 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Made by group: MPI_Comm_dup would run the callbacks of the user's attributes. */
-void oriel_progress_init(MPI_Comm comm)
+void oriel_progress_init(void)
 {
-    MPI_Group all, self;
-    int rank;
     poke_ns = oriel_config_get()->poke_us * 1000;
-    if (!poke_ns || native.Comm_rank(comm, &rank) || native.Comm_group(comm, &all))
-        return;
-    if (native.Group_incl(all, 1, &rank, &self) == MPI_SUCCESS) {
-        if (native.Comm_create_group(comm, self, 0, &private_comm))
-            private_comm = MPI_COMM_NULL;
-        native.Group_free(&self);
-    }
-    native.Group_free(&all);
-}
-
-void oriel_progress_fini(void)
-{
-    if (private_comm != MPI_COMM_NULL) native.Comm_free(&private_comm);
-    private_comm = MPI_COMM_NULL;
 }
 
 static void look(void)
@@ -48,8 +29,8 @@ static void look(void)
     uint64_t now = now_ns();
     if (now - atomic_load_explicit(&last_ns, memory_order_relaxed) < poke_ns) return;
     int flag;
-    if (private_comm != MPI_COMM_NULL)
-        native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, private_comm, &flag,
+    if (poke_ns && oriel_layer.private_comm != MPI_COMM_NULL)
+        native.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, oriel_layer.private_comm, &flag,
                       MPI_STATUS_IGNORE);
     atomic_store_explicit(&last_ns, now, memory_order_relaxed);
 }
