@@ -256,9 +256,10 @@ def run_mpi(launcher, options, table):
 
 def parse():
     """The command line."""
+    names = [*(case.name for case in cases.CASES), cases.COUNT_NAME]
     parser = argparse.ArgumentParser(
         description="Measure the figures that Oriel is to reach, in one run.",
-        epilog="cases: " + ", ".join([*(c.name for c in cases.CASES), cases.COUNT_NAME]))
+        epilog="cases: " + ", ".join(names))
     parser.add_argument("mpi", nargs="*", metavar="mpich|openmpi",
                         help="which MPI (default: all that were built)")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"),

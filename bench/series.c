@@ -59,6 +59,19 @@ static uint64_t calibrate(const struct bench_way *way, double batch_us)
     }
 }
 
+/* A new order of 0..n-1 for each round, so that no way always follows the same other
+ * one. The same for every process: collective ways must agree. */
+static void shuffle(unsigned *order, unsigned n, uint64_t *state)
+{
+    for (unsigned i = n - 1; i > 0; --i) {
+        /* Knuth's MMIX generator; its high bits are the good ones. */
+        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        unsigned k = (unsigned)(*state >> 33) % (i + 1), swapped = order[i];
+        order[i] = order[k];
+        order[k] = swapped;
+    }
+}
+
 /* Rounds until the plan's end. samples: BENCH_ROUNDS_MAX for each way. */
 static unsigned take_samples(const struct bench_way *ways,
                              const struct bench_plan *plan,
@@ -66,10 +79,14 @@ static unsigned take_samples(const struct bench_way *ways,
 {
     double end = now_ns() + 1e9 * plan->seconds;
     unsigned most = plan->rounds ? plan->rounds : BENCH_ROUNDS_MAX;
-    unsigned n = series->n, r = 0;
+    unsigned n = series->n, r = 0, order[BENCH_WAYS_MAX];
+    uint64_t state = 1;
+    for (unsigned i = 0; i < n; ++i)
+        order[i] = i;
     while (r < most && (plan->rounds || r < ROUNDS_MIN || now_ns() < end)) {
+        shuffle(order, n, &state);
         for (unsigned k = 0; k < n; ++k) {
-            unsigned i = r % 2 ? n - 1 - k : k;
+            unsigned i = order[k];
             samples[(size_t)i * BENCH_ROUNDS_MAX + r] =
                 batch(&ways[i], series->calls[i]);
         }

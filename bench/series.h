@@ -47,7 +47,7 @@ struct bench_series {
 };
 
 /* Time n ways. Each batch is preceded by one call that is not timed, so that all
- * ways find their data equally warm, and every other round runs backwards.
+ * ways find their data equally warm, and the order changes with every round.
  * Returns 0; -EINVAL for n or rounds out of range; -ENOMEM. */
 int bench_series_run(const struct bench_way *ways, unsigned n,
                      const struct bench_plan *plan, struct bench_series *out);
