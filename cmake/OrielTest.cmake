@@ -107,7 +107,8 @@ function(oriel_mpi_test)
         add_test(NAME ${name} COMMAND ${oriel_test_launcher} --mpi ${mpi} -n ${t_NP}
                  --preload "${layer}" ${args} -- $<TARGET_FILE:${target}> ${t_ARGS})
         # Ranks poll: a test with two of them keeps two cores busy.
-        oriel_test_properties(${name} "mpi;${mpi};${t_LABELS}" "" "${t_TIMEOUT}" ${t_NP})
+        oriel_test_properties(${name} "mpi;${mpi};${t_LABELS}" ""
+                              "${t_TIMEOUT}" ${t_NP})
     endforeach()
 endfunction()
 
