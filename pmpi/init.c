@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-struct oriel_layer oriel_layer = {.private_comm = MPI_COMM_NULL};
+struct oriel_layer oriel_layer;
 
 static pthread_once_t prepare_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -87,6 +87,14 @@ static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static int no_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *out,
+                   int *flag)
+{
+    (void)comm, (void)keyval, (void)extra, (void)value, (void)out;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
 static bool world_initialized(void)
 {
     int initialized = 0, finalized = 0;
@@ -99,8 +107,7 @@ static void watch_finalize(void)
 {
     int keyval;
     if (!world_initialized()) return; /* Sessions: MPI_Session_finalize it is */
-    if (native.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, NULL))
-        return;
+    if (native.Comm_create_keyval(no_copy, at_finalize, &keyval, NULL)) return;
     native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
 }
 
@@ -118,6 +125,7 @@ static void make_private(MPI_Comm comm)
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Group all, self;
     int rank;
+    oriel_layer.private_comm = MPI_COMM_NULL;
     if (native.Comm_rank(comm, &rank) || native.Comm_group(comm, &all)) return;
     if (native.Group_incl(all, 1, &rank, &self) == MPI_SUCCESS) {
         if (native.Comm_create_group(comm, self, 0, &made)) made = MPI_COMM_NULL;

@@ -70,6 +70,11 @@ oriel_function *oriel_native_symbol(const char *name)
     return function;
 }
 
+void *oriel_native_object(const char *name)
+{
+    return dlsym(handle, name);
+}
+
 #endif
 
 static bool matches(void)

@@ -10,6 +10,7 @@
 #define ORIEL_PMPI_NATIVE_H
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct oriel_native {
@@ -41,8 +42,27 @@ typedef void oriel_function(void);
 /* PMPI_<name>, by its whole name, in the library that was found, or NULL. */
 oriel_function *oriel_native_symbol(const char *name);
 
+/* Address of an object that the library exports, or NULL. */
+void *oriel_native_object(const char *name);
+
 #if defined(OPEN_MPI)
 #define ORIEL_PMPI_NAME "Open MPI"
+#ifndef ORIEL_PMPI_DIRECT
+/* Open MPI's handles, such as MPI_COMM_WORLD, are addresses of its objects. A
+ * reference by name would have the loader refuse us in a process without MPI, so each
+ * is looked up where it is used, at the first use. */
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, global)                                           \
+    (__extension__({                                                                   \
+        static void *_Atomic at_;                                                      \
+        void *now_ = atomic_load_explicit(&at_, memory_order_relaxed);                 \
+        if (!now_) {                                                                   \
+            now_ = oriel_native_object(#global);                                       \
+            atomic_store_explicit(&at_, now_, memory_order_relaxed);                   \
+        }                                                                              \
+        (type) now_;                                                                   \
+    }))
+#endif
 #else
 #define ORIEL_PMPI_NAME "MPICH"
 #endif
