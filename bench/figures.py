@@ -204,11 +204,11 @@ def count_row(situation, op, calls, alone, layered):
               "calls": calls, "native": native}
     if layered:
         added = layered.added() / calls
-        look_ups = layered.look_ups()
-        bad = added > cases.COUNT_LIMIT or (situation == "alone" and look_ups)
+        look_ups = layered.look_ups() if situation == "alone" else []
+        bad = added > cases.COUNT_LIMIT or look_ups
         cells["oriel"] = f"+{added:.4g}"
-        cells["verdict"] = ("missed" if bad else "met") + f": {added:.4g} added" + (
-            f", {' '.join(look_ups)}" if look_ups else ", no look-up")
+        cells["verdict"] = ", ".join(
+            [f"missed: {added:.4g} added" if bad else "met", *look_ups])
         record.update(added=added, total_difference=layered.total() / calls - native,
                       functions=layered.functions(), look_ups=look_ups)
     return cells, record
