@@ -167,7 +167,7 @@ static size_t list_unknown(char *list, size_t room, const char *name, size_t byt
     return added < 0 ? 0 : (size_t)added < room ? (size_t)added : room;
 }
 
-static void warn_unknown(void)
+void oriel_config_warn_unknown(void)
 {
     char list[LOG_SENTENCE_BYTES] = "";
     size_t used = 0, n = 0;
@@ -190,7 +190,7 @@ static void warn_unknown(void)
 int oriel_config_init(struct oriel_config *out)
 {
     int rc = read_fields(out);
-    if (!rc) warn_unknown();
+    if (!rc) oriel_config_warn_unknown();
     return rc;
 }
 
@@ -217,7 +217,7 @@ static void read_process_config(void)
         return;
     }
     oriel_log_set_level(process_config.log);
-    warn_unknown();
+    oriel_config_warn_unknown();
 }
 
 const struct oriel_config *oriel_config_get(void)

@@ -34,6 +34,9 @@ struct oriel_config {
 int oriel_config_init(struct oriel_config *out);
 void oriel_config_fini(struct oriel_config *config);
 
+/* The warning of unknown variables alone. */
+void oriel_config_warn_unknown(void);
+
 /* The process's configuration, read at the first call, which also sets the level of
  * the log; never NULL. All defaults, and broken, if memory ran out. Threads: any. */
 const struct oriel_config *oriel_config_get(void);
