@@ -13,9 +13,9 @@
 #include "core/err.h"
 #include "core/hash.h"
 #include "core/log.h"
-#include "transports/engines.h"
-#include "transports/process.h"
-#include "transports/vmread.h"
+#include "core/process.h"
+#include "core/vmread.h"
+#include "transports/transport.h"
 
 #include <errno.h>
 #include <fcntl.h>

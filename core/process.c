@@ -1,10 +1,10 @@
 #define _GNU_SOURCE
 
-#include "transports/process.h"
+#include "core/process.h"
 
 #include "core/err.h"
 #include "core/log.h"
-#include "transports/vmread.h"
+#include "core/vmread.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 
-#include "transports/vmread.h"
+#include "core/vmread.h"
 
 #include "core/err.h"
 
