@@ -44,7 +44,7 @@ set_target_properties(oriel PROPERTIES
 # calls inside the library are bound at link time.
 target_link_options(oriel PRIVATE
     "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/oriel.map"
-    "LINKER:-Bsymbolic" "LINKER:-z,relro" "LINKER:-z,now" ${oriel_defs_flags})
+    "LINKER:-Bsymbolic-functions" "LINKER:-z,relro" "LINKER:-z,now" ${oriel_defs_flags})
 set_target_properties(oriel-static PROPERTIES OUTPUT_NAME oriel)
 
 function(oriel_core_sources)
