@@ -171,6 +171,7 @@ void oriel_config_warn_unknown(void)
 {
     char list[LOG_SENTENCE_BYTES] = "";
     size_t used = 0, n = 0;
+    pthread_once(&names_once, name_variables);
     for (char **entry = environ; entry && *entry; entry++) {
         size_t bytes = strcspn(*entry, "=");
         if (strncmp(*entry, prefix, PREFIX_BYTES) != 0 || is_known(*entry, bytes))

@@ -59,11 +59,13 @@ static const char *time_of(uint64_t ns, char out[WORD_BYTES])
 static const char *share_of(uint64_t part, uint64_t whole, char out[WORD_BYTES])
 {
     double percent = whole ? 100.0 * (double)part / (double)whole : 0;
-    if (part == whole)
-        snprintf(out, WORD_BYTES, whole ? "100 %%" : "0 %%");
+    if (part == 0)
+        snprintf(out, WORD_BYTES, "0 %%");
+    else if (part == whole)
+        snprintf(out, WORD_BYTES, "100 %%");
     else if (percent >= 99.95)
         snprintf(out, WORD_BYTES, ">99.9 %%");
-    else if (part > 0 && percent < 0.05)
+    else if (percent < 0.05)
         snprintf(out, WORD_BYTES, "<0.1 %%");
     else
         snprintf(out, WORD_BYTES, "%.1f %%", percent);

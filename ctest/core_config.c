@@ -14,26 +14,39 @@
 
 static char seen[1 << 16];
 
-/* Read the configuration with these variables (NULL-terminated name, value pairs) and
+/* Send stderr to a file, and back; seen then has what was printed. */
+static int sink, stderr_saved;
+
+static void capture_begin(void)
+{
+    char name[] = "/tmp/oriel-config-XXXXXX";
+    sink = mkstemp(name);
+    if (sink < 0) check_skip("no temporary file in /tmp");
+    unlink(name);
+    stderr_saved = dup(STDERR_FILENO);
+    dup2(sink, STDERR_FILENO);
+}
+
+static void capture_end(void)
+{
+    dup2(stderr_saved, STDERR_FILENO);
+    close(stderr_saved);
+    ssize_t got = pread(sink, seen, sizeof seen - 1, 0);
+    seen[got < 0 ? 0 : got] = '\0';
+    close(sink);
+}
+
+/* Read the configuration with these variables (name, value pairs, NULL at the end) and
  * keep what was printed in seen. */
 static struct oriel_config read_with(const char *const *pairs)
 {
     clearenv();
     for (; pairs[0]; pairs += 2)
         setenv(pairs[0], pairs[1], 1);
-    char name[] = "/tmp/oriel-config-XXXXXX";
-    int sink = mkstemp(name);
-    if (sink < 0) check_skip("no temporary file in /tmp");
-    unlink(name);
-    int keep = dup(STDERR_FILENO);
-    dup2(sink, STDERR_FILENO);
     struct oriel_config config;
+    capture_begin();
     int rc = oriel_config_init(&config);
-    dup2(keep, STDERR_FILENO);
-    close(keep);
-    ssize_t got = pread(sink, seen, sizeof seen - 1, 0);
-    seen[got < 0 ? 0 : got] = '\0';
-    close(sink);
+    capture_end();
     REQUIRE(rc == 0, "the environment is read (%d)", rc);
     return config;
 }
@@ -45,6 +58,19 @@ static int lines_seen(void)
     for (const char *at = seen; *at; at++)
         n += *at == '\n';
     return n;
+}
+
+/* Before anything else has looked at the variables. */
+static void test_warn_first(void)
+{
+    clearenv();
+    setenv("ORIEL_LOG", "info", 1);
+    setenv("ORIEL_LOGS", "info", 1);
+    capture_begin();
+    oriel_config_warn_unknown();
+    capture_end();
+    CHECK(strstr(seen, "variable ORIEL_LOGS (did you mean ORIEL_LOG?);"),
+          "only what is unknown is named, in capitals: %s", seen);
 }
 
 static void test_defaults(void)
@@ -233,6 +259,7 @@ static void test_process(void)
 
 int main(void)
 {
+    test_warn_first();
     test_defaults();
     test_values();
     setlocale(LC_ALL, "");

@@ -5,6 +5,7 @@
 
 #include "core/config.h"
 #include "core/json.h"
+#include "core/nearest.h"
 #include "tools/settings.h"
 #include "tools/tool.h"
 #include "tools/words.h"
@@ -18,9 +19,9 @@ static const char help[] =
     "usage: oriel config [--json | --markdown] [NAME...]\n"
     "\n"
     "Show the ORIEL_ variables: the value that a run would see here, where it comes\n"
-    "from, the default, and the meaning. A value that is not understood is marked, "
-    "and\n"
-    "the exit code is then 1. A NAME limits the list; its ORIEL_ may be left out.\n"
+    "from, the default, and the meaning. A value that is not understood is marked,\n"
+    "and the exit code is then 1. A NAME limits the list; its ORIEL_ may be left\n"
+    "out.\n"
     "\n"
     "options:\n"
     "  --json      an object with the list \"variables\"\n"
@@ -177,13 +178,28 @@ static int list(enum form form, char *const names[], int n)
     return rc ? rc : is_good ? 0 : ORIEL_EXIT_FAILED;
 }
 
+static int unknown_name(const char *word)
+{
+    enum { MOST = 256 };
+    const char *names[MOST];
+    size_t prefix = strlen("ORIEL_");
+    size_t n = oriel_config_count() < MOST ? oriel_config_count() : MOST;
+    for (size_t i = 0; i < n; i++)
+        names[i] = oriel_config_row(i)->variable + prefix;
+    size_t i = oriel_nearest(
+        strncasecmp(word, "ORIEL_", prefix) == 0 ? word + prefix : word, names, n);
+    if (i == n) return oriel_usage_error("config", "no variable '%s'", word);
+    return oriel_usage_error("config", "no variable '%s'; did you mean '%s'?", word,
+                             oriel_config_row(i)->variable);
+}
+
 static int check_names(char *const names[], int n)
 {
     for (int k = 0; k < n; k++) {
         bool is_known = false;
         for (size_t i = 0; i < oriel_config_count() && !is_known; i++)
             is_known = is_named(oriel_config_row(i)->variable, names + k, 1);
-        if (!is_known) return oriel_usage_error("config", "no variable '%s'", names[k]);
+        if (!is_known) return unknown_name(names[k]);
     }
     return 0;
 }

@@ -25,13 +25,11 @@
 static const char help[] =
     "usage: oriel info [--json]\n"
     "\n"
-    "Show the version, the engines of this build and whether they work here, the MPI\n"
-    "layers and launchers that are found, and what this machine lets the processes of "
-    "a\n"
-    "job do with each other's memory. Run it where the job runs: a login node may "
-    "differ\n"
-    "from a compute node. The exit code is 1 when no engine works or there is no "
-    "layer.\n"
+    "Show the version, the engines of this build and whether they work here, the\n"
+    "MPI layers and launchers that are found, and what this machine lets the\n"
+    "processes of a job do with each other's memory. Run it where the job runs: a\n"
+    "login node may differ from a compute node. The exit code is 1 when no engine\n"
+    "works or there is no layer.\n"
     "\n"
     "options:\n"
     "  --json      the same as JSON\n"
@@ -136,24 +134,24 @@ static void put_text(const struct state *state)
            state->system.release, state->system.machine);
     printf("\nengines\n");
     for (int i = 0; i < ORIEL_ENGINE_COUNT; i++)
-        printf("  %-14s %s%s\n", state->engines[i].name,
+        printf("  %-16s %s%s\n", state->engines[i].name,
                state->engines[i].is_usable ? "works" : "does not work: ",
                state->engines[i].why);
     printf("\nMPI layers\n");
     for (int mpi = 1; mpi < ORIEL_MPI_COUNT; mpi++) {
         const struct layer_state *layer = &state->layers[mpi];
-        printf("  %-14s %s%s%s\n", oriel_mpi_titles[mpi],
+        printf("  %-16s %s%s%s\n", oriel_mpi_titles[mpi],
                layer->is_found ? layer->path : "not built",
                layer->why[0] ? ", does not load: " : "", layer->why);
     }
     printf("\nlaunchers\n");
     for (int i = 0; i < LAUNCHERS; i++)
         if (state->launchers[i].kind != ORIEL_LAUNCHER_NONE)
-            printf("  %-14s %s (%s)\n", launcher_names[i],
+            printf("  %-16s %s (%s)\n", launcher_names[i],
                    launcher_title(state->launchers[i].kind), state->launchers[i].path);
     printf("\nthis machine\n");
     for (size_t i = 0; i < state->checks_count; i++)
-        printf("  %-14s %s\n  %-14s   %s\n", state->checks[i].name,
+        printf("  %-16s %s\n  %-16s   %s\n", state->checks[i].name,
                state->checks[i].detail, "", state->checks[i].meaning);
     if (!state->is_useful)
         printf(

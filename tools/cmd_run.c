@@ -24,9 +24,8 @@
     "  --windows RULES    which windows are served (ORIEL_WINDOWS); without it and\n"  \
     "                     without the variable: all\n"                                 \
     "  --engines NAMES    engines that may be used, joined by '+' (ORIEL_ENGINES)\n"   \
-    "  --stats[=FORMAT]   print counters at the end: text (default), json, "           \
-    "text:PATH\n"                                                                      \
-    "                     or json:PATH (ORIEL_STATS)\n"                                \
+    "  --stats[=FORMAT]   print counters at the end: text (default), json,\n"          \
+    "                     text:PATH or json:PATH (ORIEL_STATS)\n"                      \
     "  --strict           an error where a window cannot be served (ORIEL_STRICT)\n"   \
     "  --set NAME=VALUE   any other ORIEL_ variable; the prefix may be left out\n"     \
     "  --mpi MPI          mpich or openmpi, where the program does not show it\n"      \
@@ -40,13 +39,11 @@ static const char run_help[] =
     "usage: oriel run [OPTIONS] [--] LAUNCHER [ARGUMENTS] PROGRAM [ARGUMENTS]\n"
     "       oriel run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
     "\n"
-    "Run an MPI program with its window reads served by Oriel. The launcher is mpirun\n"
-    "or mpiexec (of MPICH and its relatives, or of Open MPI), srun, or another that\n"
-    "passes its environment on. The layer is chosen by the MPI that the program "
-    "loads;\n"
-    "it and the ORIEL_ variables are given to the ranks, not to the launcher, where "
-    "the\n"
-    "launcher has options for that.\n"
+    "Run an MPI program with its window reads served by Oriel. The launcher is\n"
+    "mpirun or mpiexec (of MPICH and its relatives, or of Open MPI), srun, or\n"
+    "another that passes its environment on. The layer is chosen by the MPI that\n"
+    "the program loads; it and the ORIEL_ variables are given to the ranks, not to\n"
+    "the launcher, where the launcher has options for that.\n"
     "\n" OPTIONS_HELP "\n"
     "examples:\n"
     "  oriel run -- mpirun -n 4 ./program\n"
@@ -136,17 +133,17 @@ static int take_option(struct request *request, int option, const char *value)
     }
 }
 
-/* An option of the launcher's in our place: `oriel run -n 4 ./program`. */
-static int misplaced(const struct request *request, const char *word)
+/* `oriel run -n 4 ./program`: an option of the launcher's in our place. */
+static int refuse(const struct request *request, int result, const char *word)
 {
-    bool is_launchers =
-        word[1] != '-' || oriel_launcher_values(ORIEL_LAUNCHER_OPENMPI, word) > 0;
-    if (strcmp(request->command, "run") == 0 && is_launchers)
+    bool is_launchers = (word[1] != '-' && word[1] != 'v' && word[1] != 'h') ||
+                        oriel_launcher_values(ORIEL_LAUNCHER_OPENMPI, word) > 0;
+    if (result == '?' && is_launchers && strcmp(request->command, "run") == 0)
         return oriel_usage_error("run",
                                  "no option '%s'; the launcher's options follow it: "
                                  "oriel run -- mpirun %s ...",
                                  word, word);
-    return oriel_option_error(request->command, '?', word, long_options);
+    return oriel_option_error(request->command, result, word, long_options);
 }
 
 /* Returns 0 and the first word of the command in optind; an exit code. */
@@ -158,11 +155,7 @@ static int parse_options(struct request *request, int argc, char **argv)
         int option = getopt_long(argc, argv, "+:vh", long_options, NULL);
         if (option == -1) break;
         const char *word = argv[before];
-        if (option == '?' && optopt == 0 && strncmp(word, "--", 2) == 0)
-            return oriel_option_error(request->command, option, word, long_options);
-        if (option == '?' && optopt < 256) return misplaced(request, word);
-        if (option == '?' || option == ':')
-            return oriel_option_error(request->command, option, word, long_options);
+        if (option == '?' || option == ':') return refuse(request, option, word);
         int rc = take_option(request, option, optarg);
         if (rc) return rc;
     }

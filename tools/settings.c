@@ -171,7 +171,8 @@ void oriel_settings_inherited(struct oriel_words *out, const struct oriel_words 
         size_t bytes = strcspn(*entry, "=");
         if (strncmp(*entry, prefix, PREFIX_BYTES) != 0 ||
             strncmp(*entry, tests_prefix, sizeof tests_prefix - 1) == 0 ||
-            (*entry)[bytes] == '\0' || has(chosen, *entry, bytes))
+            (*entry)[bytes] == '\0' || (*entry)[bytes + 1] == '\0' ||
+            has(chosen, *entry, bytes))
             continue;
         oriel_words_add(out, *entry);
     }
