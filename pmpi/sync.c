@@ -251,8 +251,10 @@ int wrap_Win_complete(MPI_Win win)
 {
     struct oriel_window *window = oriel_find(win);
     if (!window) return native.Win_complete(win);
+    int error = oriel_sync_native(window, -1);
+    if (error) return error;
     bool was_dirty = oriel_epoch_clean(window->epoch, -1);
-    int error = native.Win_complete(win);
+    error = native.Win_complete(win);
     if (!error)
         oriel_epoch_complete(window->epoch);
     else if (was_dirty)
