@@ -24,6 +24,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *failure;
 static int failure_error;
 static atomic_bool forked;
+static bool has_proc;
 
 bool oriel_process_forked(void)
 {
@@ -69,12 +70,11 @@ static bool read_boot_id(unsigned char out[16])
     return true;
 }
 
-static uint64_t start_ticks(pid_t pid)
+static uint64_t start_ticks(const char *path)
 {
-    char path[32], text[1024];
+    char text[1024];
     const char *at;
 
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     if (!slurp(path, text, sizeof text)) return 0;
     /* Field 2, the name, may contain anything; the last ')' ends it. */
     at = strrchr(text, ')');
@@ -90,6 +90,14 @@ static uint32_t namespace_id(const char *path)
     return stat(path, &status) == 0 ? (uint32_t)status.st_ino : 0;
 }
 
+static bool proc_is_ours(void)
+{
+    char link[16] = "";
+    ssize_t n = readlink("/proc/self", link, sizeof link - 1);
+
+    return n > 0 && atoi(link) == getpid();
+}
+
 static void refuse(int error, const char *why)
 {
     failure = why;
@@ -100,10 +108,11 @@ static void identify(void)
 {
     self.pid = getpid();
     self.uid = geteuid();
-    self.start_ticks = start_ticks(self.pid);
+    self.start_ticks = start_ticks("/proc/self/stat");
     self.pid_namespace = namespace_id("/proc/self/ns/pid");
     self.user_namespace = namespace_id("/proc/self/ns/user");
     self.nonce_address = (uintptr_t)nonce;
+    has_proc = proc_is_ours();
     if (getrandom(nonce, sizeof nonce, 0) != sizeof nonce) {
         refuse(-ENOTSUP, "getrandom gives no random bytes");
     } else if (!read_boot_id(self.boot_id)) {
@@ -138,6 +147,11 @@ bool oriel_process_is_near(const struct oriel_process *peer)
            peer->pid_namespace == self.pid_namespace;
 }
 
+bool oriel_process_has_proc(void)
+{
+    return has_proc;
+}
+
 static int yama_scope(void)
 {
     char text[16];
@@ -151,14 +165,26 @@ void oriel_process_admit(void)
     if (yama_scope() == 1) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 
-/* Non-dumpable processes have /proc entries that root owns. */
+/* Has the pid gone to another process? Not known where /proc hides it. */
+static bool was_replaced(const struct oriel_process *peer)
+{
+    char path[32];
+    uint64_t ticks;
+
+    if (!has_proc) return false;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)peer->pid);
+    ticks = start_ticks(path);
+    return ticks && ticks != peer->start_ticks;
+}
+
+/* What is private in /proc belongs to root where the process is not dumpable. */
 static bool looks_undumpable(const struct oriel_process *peer)
 {
     char path[32];
     struct stat status;
 
-    snprintf(path, sizeof path, "/proc/%d", (int)peer->pid);
-    return stat(path, &status) == 0 && status.st_uid != peer->uid;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)peer->pid);
+    return has_proc && stat(path, &status) == 0 && status.st_uid != peer->uid;
 }
 
 /* The kernel says only EPERM; what can be seen of the reason, in its order. */
@@ -200,9 +226,7 @@ int oriel_process_probe(const struct oriel_process *peer)
     /* Another program runs there since exec, or under a reused pid. */
     if (error == -EFAULT) return -ORIEL_ENONCE;
     if (error == -EPERM) {
-        uint64_t ticks = start_ticks(peer->pid); /* 0 where /proc hides others */
-
-        if (ticks && ticks != peer->start_ticks) return -ORIEL_ENONCE;
+        if (was_replaced(peer)) return -ORIEL_ENONCE;
         log_refusal(peer);
     }
     if (error) return error;

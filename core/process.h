@@ -35,6 +35,10 @@ bool oriel_process_forked(void);
 /* Can this process name the peer by its pid at all? */
 bool oriel_process_is_near(const struct oriel_process *peer);
 
+/* Is /proc that of this process's pid namespace? Where it is not, the directory of a
+ * peer's pid is another process's. */
+bool oriel_process_has_proc(void);
+
 /* Read the peer's nonce. Returns 0: it is alive, it is the one that published, and
  * its memory may be read; -ORIEL_EGONE it ended; -ORIEL_ENONCE another process has
  * its pid; -EPERM, and one log line says what forbids it; -ENOTSUP. */

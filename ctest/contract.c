@@ -288,20 +288,6 @@ static void threads_read_at_once(const struct peer *owner, enum peer_memory memo
     }
 }
 
-/* Connect, if that still works, and read. Returns what went wrong, 0 if nothing. */
-static int try_blob(const struct oriel_blob *blob)
-{
-    unsigned char buffer[100];
-    struct oriel_span span = {0, buffer, sizeof buffer};
-    struct oriel_peer *peer;
-    int error = transport->connect(engine, blob, &peer);
-
-    if (error) return error;
-    error = peer_read(transport, engine, peer, &span, 1);
-    transport->disconnect(peer);
-    return error;
-}
-
 /* exec keeps the pid and the start time; the memory is another's. */
 static void a_stale_blob_is_refused(enum peer_memory memory)
 {
@@ -310,15 +296,16 @@ static void a_stale_blob_is_refused(enum peer_memory memory)
     struct oriel_blob old, now;
 
     REQUIRE(peer_expose(&owner, 0, memory, 4096, 0, 3, &old) == 0, "it is exposed");
-    CHECK(try_blob(&old) == 0, "the owner is there");
+    CHECK(peer_try(transport, engine, &old, 3, NULL) == 0, "the owner is there");
     peer_send(&owner, &exec);
     REQUIRE(peer_expose(&owner, 0, memory, 4096, 0, 4, &now) == 0,
             "the new one exposes");
-    CHECK(try_blob(&old) < 0, "the old blob is refused after a restart (%s)",
-          memory_name(memory));
-    CHECK(try_blob(&now) == 0, "the new one is accepted");
+    CHECK(peer_try(transport, engine, &old, 3, NULL) < 0,
+          "the old blob is refused after a restart (%s)", memory_name(memory));
+    CHECK(peer_try(transport, engine, &now, 4, NULL) == 0, "the new one is accepted");
     peer_kill(&owner);
-    CHECK(try_blob(&now) < 0, "and refused when that process is dead");
+    CHECK(peer_try(transport, engine, &now, 4, NULL) < 0,
+          "and refused when that process is dead");
 }
 
 static void *kill_soon(void *argument)
@@ -359,7 +346,8 @@ static void a_dead_owner_is_an_error(enum peer_memory memory)
         peer_kill(&owner);
     }
     transport->disconnect(peer);
-    CHECK(try_blob(&blob) < 0, "a dead owner is not reached again");
+    CHECK(peer_try(transport, engine, &blob, 3, NULL) < 0,
+          "a dead owner is not reached again");
 }
 
 int main(int argc, char **argv)

@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PEER_SLOTS = 16, PEER_SOCKET = 100 };
+enum { PEER_SLOTS = 600, PEER_SOCKET = 100 };
 enum peer_memory { PEER_ARENA, PEER_MALLOC };
 enum peer_what { PEER_EXPOSE, PEER_WITHDRAW, PEER_FILL, PEER_EXEC, PEER_DUMPABLE };
 
@@ -141,11 +141,12 @@ static inline bool peer_is_owner(char **argv)
 static inline int peer_own(char **argv)
 {
     static struct peer_service service;
-    struct peer_slot slots[PEER_SLOTS] = {{0}};
+    static struct peer_slot slots[PEER_SLOTS];
     struct peer_order order;
     const char *why = "";
     pthread_t thread;
 
+    oriel_arena_set_segment_bytes(oriel_config_get()->arena_segment);
     service.transport = oriel_engine_find(argv[1]);
     if (!service.transport ||
         service.transport->open(oriel_config_get(), &service.engine, &why) != 0) {
@@ -278,6 +279,64 @@ static inline int peer_read(const struct oriel_transport *transport,
         if (peer_now() > deadline) return -ETIMEDOUT;
     }
     return error ? error : track.error;
+}
+
+/* Connect, read 100 bytes and compare. Returns 0; -errno; the number of wrong
+ * bytes. */
+static inline int peer_try(const struct oriel_transport *transport,
+                           struct oriel_engine *engine, const struct oriel_blob *blob,
+                           unsigned seed, bool *mapped_out)
+{
+    unsigned char buffer[100];
+    struct oriel_span span = {0, buffer, sizeof buffer};
+    struct oriel_peer *peer;
+    int error = transport->connect(engine, blob, &peer);
+
+    if (error) return error;
+    if (mapped_out) *mapped_out = transport->map && transport->map(peer);
+    error = peer_read(transport, engine, peer, &span, 1);
+    transport->disconnect(peer);
+    return error ? error : (int)peer_wrong(buffer, sizeof buffer, 0, seed);
+}
+
+/* ---- cases that each need a fresh process ---- */
+
+struct peer_case {
+    const char *name;
+    void (*run)(void);
+};
+
+/* Run one case, when argv says so, or all of them; the program's exit code. */
+static inline int peer_cases(char **argv, const struct peer_case *cases, size_t n)
+{
+    int skipped = 0;
+
+    if (strcmp(argv[0], "case") == 0) {
+        alarm(100);
+        cases[atoi(argv[1])].run();
+        return check_done();
+    }
+    for (size_t i = 0; i < n; i++) {
+        char index[16];
+        int status = 0;
+        pid_t pid;
+
+        printf("- %s: ", cases[i].name);
+        fflush(NULL);
+        snprintf(index, sizeof index, "%zu", i);
+        pid = fork();
+        if (pid == 0) {
+            execl("/proc/self/exe", "case", index, (char *)NULL);
+            _exit(126);
+        }
+        waitpid(pid, &status, 0);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CHECK_EXIT_SKIP)
+            skipped++;
+        else
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s", cases[i].name);
+    }
+    if (skipped == (int)n) check_skip("no case can run here");
+    return check_done();
 }
 
 #endif

@@ -258,7 +258,7 @@ static int reach(struct oriel_peer *peer, const struct wire *wire)
 {
     int error = -ENOTSUP;
 
-    if (wire->kind == KIND_MAPPED) {
+    if (wire->kind == KIND_MAPPED && oriel_process_has_proc()) {
         error = take_mapping(peer->engine, wire, &peer->mapping);
         if (!error) {
             peer->mapped = peer->mapping->base + wire->offset;
