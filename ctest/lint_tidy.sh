@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint.tidy: clang-tidy on every source of the build, once, with .clang-tidy's checks.
+# lint.tidy: clang-tidy on every source of the product, once, with .clang-tidy's checks.
 set -eu
 
 if ! command -v clang-tidy >/dev/null; then
@@ -12,7 +12,7 @@ import json, os, sys
 here = os.path.realpath(os.getcwd())
 names = {os.path.realpath(c["file"]) for c in json.load(open(sys.argv[1]))}
 print("\n".join(sorted(n for n in names if os.path.relpath(n, here).split("/")[0] in
-                       ("core", "transports", "pmpi", "tools", "bench", "ctest"))))
+                       ("core", "transports", "pmpi", "tools", "bench"))))
 PY
 )
 printf '%s\0' "${files[@]}" | xargs -0 -n 4 -P "$(nproc)" \
