@@ -167,9 +167,10 @@ def verdict_of(case, mpi, row, alone, served, wrong):
     if wanted == "redirected" and served not in ("cma", "mapped", "self"):
         return f"missed: native, {served}"
     targets = case.of(case.targets, mpi)
-    if disturbed(targets, row, alone):
+    verdict = judge(targets, row) if targets else "-"
+    if not verdict.startswith("missed") and disturbed(targets, row, alone):
         return "disturbed: native is faster alone"
-    return judge(targets, row) if targets else "-"
+    return verdict
 
 
 def run_case(case, launcher, options, table):
