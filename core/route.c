@@ -12,14 +12,13 @@
 #include <time.h>
 
 enum {
-    /* What one more piece of a process_vm_readv costs, in bytes that a longer piece
-     * would carry in that time (docs/engines.md has the measurement). */
-    PIECE_BYTES = 1024,
-    /* Pieces smaller than this, read one by one, lose against the native library. */
-    SMALL_PIECE = 256,
-    /* A hull is read in parts that stay in the second-level cache. */
-    HULL_BYTES = 256 * 1024,
     SPANS = 256, /* handed to an engine at once */
+    /* Engines join pieces that lie close (docs/engines.md). Many that are both small
+     * and further apart than this are read one by one, and lose against the native
+     * library. */
+    FAR_BYTES = 1024,
+    SMALL_BYTES = 256,
+    MANY = 32,
 };
 
 static uint64_t now_ns(void)
@@ -138,30 +137,6 @@ static int read_spans(struct oriel_target *target, const struct oriel_span *span
     return track.error;
 }
 
-/* The calling thread's buffer of HULL_BYTES, freed when the thread ends. */
-static pthread_key_t bounce_key;
-static pthread_once_t bounce_once = PTHREAD_ONCE_INIT;
-static int bounce_usable;
-
-static void bounce_init(void)
-{
-    bounce_usable = pthread_key_create(&bounce_key, free) == 0;
-}
-
-static char *bounce(void)
-{
-    pthread_once(&bounce_once, bounce_init);
-    if (!bounce_usable) return NULL;
-    char *buffer = pthread_getspecific(bounce_key);
-    if (buffer) return buffer;
-    buffer = malloc(HULL_BYTES);
-    if (buffer && pthread_setspecific(bounce_key, buffer)) {
-        free(buffer);
-        buffer = NULL;
-    }
-    return buffer;
-}
-
 static int read_mapped(const struct oriel_get *get, const struct plan *plan)
 {
     const char *from = plan->target->mapped + plan->start;
@@ -173,7 +148,9 @@ static int read_mapped(const struct oriel_get *get, const struct plan *plan)
     return 0;
 }
 
-static int read_pieces(const struct oriel_get *get, const struct plan *plan)
+/* Not inlined: its spans would cost every contiguous read a frame of two pages. */
+static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
+                                                 const struct plan *plan)
 {
     struct oriel_span spans[SPANS];
     struct oriel_walk walk;
@@ -194,64 +171,19 @@ static int read_pieces(const struct oriel_get *get, const struct plan *plan)
     return 0;
 }
 
-/* Read what lies between the pieces as well, in parts, and pick the pieces out. */
-static int read_hull(const struct oriel_get *get, const struct plan *plan)
+static uint64_t pieces_of(const struct oriel_layout *layout, uint64_t count)
 {
-    char *buffer = bounce();
-    if (!buffer) return -ENOMEM;
-    struct oriel_walk walk, group;
-    struct oriel_step step;
-    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
-    group = walk;
-    bool more = oriel_walk_next(&walk, &step);
-    while (more) {
-        int64_t low = step.target, high = step.target + (int64_t)step.bytes;
-        size_t steps = 0;
-        struct oriel_walk next = walk;
-        if (step.bytes > HULL_BYTES) return -E2BIG;
-        do {
-            int64_t first = step.target < low ? step.target : low;
-            int64_t last = step.target + (int64_t)step.bytes;
-            if (last < high) last = high;
-            if (last - first > HULL_BYTES) break;
-            low = first;
-            high = last;
-            steps++;
-            next = walk;
-        } while ((more = oriel_walk_next(&walk, &step)));
-        struct oriel_span span = {
-            .offset = plan->start + (uint64_t)low,
-            .local = buffer,
-            .bytes = (size_t)(high - low),
-        };
-        int error = read_spans(plan->target, &span, 1);
-        if (error) return error;
-        struct oriel_step piece;
-        while (steps-- && oriel_walk_next(&group, &piece))
-            copy((char *)get->origin + piece.origin, buffer + (piece.target - low),
-                 piece.bytes);
-        group = next;
-    }
-    return 0;
+    uint64_t pieces = 1;
+    if (!layout->contiguous && __builtin_mul_overflow(layout->n, count, &pieces))
+        return UINT64_MAX;
+    return pieces;
 }
 
-/* How pieces are best read through an engine: 0 one by one, 1 as a hull; -ENOTSUP:
- * the native library is faster. */
-static int choose(const struct oriel_get *get, const struct plan *plan)
+static bool scattered(const struct oriel_get *get, const struct plan *plan)
 {
-    uint64_t here = get->origin_layout->n, there = get->target_layout->n, pieces;
-    if (__builtin_mul_overflow(here, get->origin_count, &here)) here = UINT64_MAX;
-    if (__builtin_mul_overflow(there, get->target_count, &there)) there = UINT64_MAX;
-    if (get->origin_layout->contiguous) here = 1;
-    if (get->target_layout->contiguous) there = 1;
-    pieces = here > there ? here : there;
-    if (pieces == 1) return 0;
-    uint64_t hull = (uint64_t)(plan->high - plan->low);
-    uint64_t mean = plan->bytes / pieces;
-    if (mean <= HULL_BYTES / 8 &&
-        hull / PIECE_BYTES <= pieces + plan->bytes / PIECE_BYTES)
-        return 1;
-    return mean < SMALL_PIECE ? -ENOTSUP : 0;
+    uint64_t pieces = pieces_of(get->target_layout, get->target_count);
+    return pieces > MANY && plan->bytes / pieces < SMALL_BYTES &&
+           (uint64_t)(plan->high - plan->low) / pieces > FAR_BYTES;
 }
 
 static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *plan)
@@ -261,10 +193,8 @@ static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *p
         struct oriel_span span = {plan->start, get->origin, plan->bytes};
         error = read_spans(plan->target, &span, 1);
     } else {
-        int how = choose(get, plan);
-        if (how < 0) return ORIEL_NATIVE_scattered;
-        error = how ? read_hull(get, plan) : read_pieces(get, plan);
-        if (error == -E2BIG || error == -ENOMEM) error = read_pieces(get, plan);
+        if (scattered(get, plan)) return ORIEL_NATIVE_scattered;
+        error = read_pieces(get, plan);
     }
     if (!error) return ORIEL_SERVED;
     if (error == -ENOTSUP) return ORIEL_NATIVE_unreachable;

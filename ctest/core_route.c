@@ -173,7 +173,8 @@ static void test_strided(bool arena)
     strided(arena, 1000, 24, 1000);
     strided(arena, 7, 5000, 100000);
     strided(arena, 3, 300000, 300001);
-    strided(arena, 50, 8, 16384);
+    strided(arena, 20, 8, 16384);
+    strided(arena, 60, 8, 16384);
 }
 
 int main(void)
