@@ -61,11 +61,12 @@ struct oriel_wish oriel_wish_find(MPI_Info info, uint64_t index, uint64_t bytes)
     return wish;
 }
 
-/* Info keys of MPI_Win_allocate that only the native library can fulfil. */
+/* Info keys of MPI_Win_allocate that only the native library can fulfil. MPICH's
+ * alloc_shm is none: it asks for shared memory, which ours is (ARMCI-MPI sets it). */
 static bool asks_native_memory(MPI_Info info)
 {
     static const char *const keys[] = {"alloc_shared_noncontig",
-                                       "mpi_minimum_memory_alignment", "alloc_shm",
+                                       "mpi_minimum_memory_alignment",
                                        "mpi_memory_alloc_kinds"};
     char value[128];
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)

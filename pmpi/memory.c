@@ -13,12 +13,12 @@
 static bool wanted(MPI_Info info, MPI_Aint bytes)
 {
     static const char *const native_keys[] = {"mpi_minimum_memory_alignment",
-                                              "alloc_shm", "mpi_memory_alloc_kinds"};
+                                              "mpi_memory_alloc_kinds"};
     char value[8];
     int found;
     oriel_layer_prepare();
     if (!oriel_layer.rules || oriel_rules_none(oriel_layer.rules)) return false;
-    for (size_t i = 0; info != MPI_INFO_NULL && i < 3; i++)
+    for (size_t i = 0; info != MPI_INFO_NULL && i < 2; i++)
         if (native.Info_get(info, native_keys[i], sizeof value - 1, value, &found) ==
                 MPI_SUCCESS &&
             found)
