@@ -57,7 +57,8 @@ def main():
     table = oriel("config", "--markdown", env=clean_env(ORIEL_LOG="debug"))
     lines = table.out.splitlines()
     check(table.code == 0 and [re.search(r"`(\w+)`", row).group(1)
-                               for row in lines[2:]] == names, "the table has all", table)
+                               for row in lines[2:]] == names,
+          "the table has all", table)
     check(all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in lines),
           "the table has three columns in every row", table)
     check("`warn`" in next(r for r in lines if "ORIEL_LOG" in r),

@@ -63,7 +63,7 @@ def main():
     with Folder() as folder:
         full = run("sh", "-c", f"{ORIEL} --help > /dev/full", cwd=folder)
         check(full.code == 1 and "stdout" in full.err, "a full disk is an error", full)
-    done = oriel("exec", "--mpi", "mpich", "--layer", "/etc/passwd", "--", "no-such-cmd")
+    done = oriel("exec", "--layer", "/etc/passwd", "--", "no-such-cmd")
     check(done.code == 127 and "no-such-cmd" in done.err, "not found is 127", done)
     done = oriel("run", "--layer", "/etc/passwd", "--", "/etc/passwd", env=clean_env())
     check(done.code == 126 and "/etc/passwd" in done.err, "not executable is 126", done)

@@ -84,12 +84,13 @@ def test_exec(folder, program):
                *launch(2, ORIEL, "exec", option, "--", program), env=env())
     check(done.code == 0 and ranks_of(done) == expected(2), "behind env -i", done)
     check_stats(stats, 2, "env -i")
-    done = oriel("run", option, "--", "env", "-u", "FOO", *launch(2, program), env=env())
+    done = oriel("run", option, "--", "env", "-u", "FOO", *launch(2, program),
+                 env=env())
     check(done.code == 0 and ranks_of(done) == expected(2), "run with env", done)
     check_stats(stats, 2, "run with env")
     if MPI == "mpich":  # Open MPI 4.1.4 makes no windows in a world of one process
         done = oriel("run", option, "--", program, env=env())
-        check(done.code == 0 and ranks_of(done) == expected(1), "without launcher", done)
+        check(done.code == 0 and ranks_of(done) == expected(1), "no launcher", done)
         check_stats(stats, 1, "without launcher")
 
 
@@ -107,7 +108,8 @@ def test_choice(folder, program):
     check(done.code == 0 and preload in done.out, "--mpi decides", done)
     if len(MPIS) > 1:
         done = oriel("run", "--print", "--", "sh", "script")
-        check(done.code == 2 and "--mpi mpich" in done.err, "else it is asked for", done)
+        check(done.code == 2 and "--mpi mpich" in done.err, "else it is asked for",
+              done)
         other = next(m for m in MPIS if m != MPI)
         launcher = os.environ.get(f"ORIEL_TEST_MPIEXEC_{other}", f"mpiexec.{other}")
         done = oriel("run", "--print", "--", launcher, "-n", "2", program)
