@@ -9,8 +9,10 @@
  * window costs in descriptors does not grow; the window that is too much gives the
  * native error to the program's error handler.
  */
-#include "leak_usage.h"
+#define _GNU_SOURCE
 #include "mpi_test.h"
+
+#include "leak_usage.h"
 
 enum { BYTES = 256, WARM = 16 };
 

@@ -8,8 +8,10 @@
  * address space, mappings, descriptors and threads may not grow by more than natively,
  * and some slack that a leak of a few bytes a round would exceed.
  */
-#include "leak_usage.h"
+#define _GNU_SOURCE
 #include "mpi_test.h"
+
+#include "leak_usage.h"
 
 enum { WARM_UP = 200 };
 

@@ -153,6 +153,22 @@ static void run_attributes(MPI_Win win, const int *base)
     MPI_Group_free(&group);
 }
 
+/* What MPI_Win_shared_query says of windows that are not shared: printed, since the
+ * libraries differ. */
+static void run_queries(MPI_Win win, const char *kind)
+{
+    int unit = -1, error, class = 0;
+    MPI_Aint bytes = -1;
+    void *base = NULL;
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    error = MPI_Win_shared_query(win, (rank + 1) % size, &bytes, &unit, &base);
+    MPI_Error_class(error, &class);
+    if (rank == 0)
+        printf("shared_query on %s: class %d bytes %ld\n", kind, class,
+               error ? 0L : (long)bytes);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
+}
+
 #if MPI_VERSION >= 4
 static void run_big(void)
 {
@@ -224,7 +240,13 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     run_pscw(win, base);
     run_attributes(win, base);
+    run_queries(win, "an allocated window");
     MPI_Win_free(&win);
+    base = aligned_alloc(64, 256);
+    MPI_Win_create(base, 256, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    run_queries(win, "a created window");
+    MPI_Win_free(&win);
+    free(base);
     run_shared();
     run_dynamic();
 #if MPI_VERSION >= 4

@@ -15,7 +15,7 @@ mapfile -t args < <(launch_args "$mpi" 2)
 
 launch() {
     code=0
-    timeout 60 env "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    timeout 240 env "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
 }
 preload=$(layer_file "$mpi"):$work/below.so
 launch "LD_PRELOAD=$preload" ORIEL_WINDOWS=all "$(mpiexec_of "$mpi")" "${args[@]}" \

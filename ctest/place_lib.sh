@@ -102,7 +102,8 @@ launch_args() {
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # ranks MPI N [NAME=value...] -- PROGRAM...: output in $work/out and $work/err, result
-# in $code; the variables reach the ranks only. A bound stands in for "never a hang".
+# in $code; the variables reach the ranks only. A bound stands in for "never a hang"; it is
+# generous, since ranks poll and the machine may be busy.
 ranks() {
     local mpi=$1 n=$2 vars=() pair
     shift 2
@@ -118,7 +119,7 @@ ranks() {
             args+=(-genv "${pair%%=*}" "${pair#*=}"); fi
     done
     code=0
-    timeout -k 5 "${bound_s:-60}" "$(mpiexec_of "$mpi")" "${args[@]}" "$@" \
+    timeout -k 5 "${bound_s:-240}" "$(mpiexec_of "$mpi")" "${args[@]}" "$@" \
         >"$work/out" 2>"$work/err" </dev/null || code=$?
 }
 

@@ -27,14 +27,13 @@ if has_mpi "$wrong"; then
         "built for $(mpi_title "$wrong"), found $(mpi_title "$mpi")"
 fi
 
-compile "$mpi" place_dlopen.c "$work/dlopen"
-library=$(ldd "$work/dlopen" | sed -n 's/^\t\(libmpi\(ch\)\?\.so\.[0-9]*\) .*/\1/p')
-# Linked to libmpi as the wrapper does it; patch that out by linking plainly.
+library=$(ldd "$work/plugin.so" |
+    sed -n 's/^\t\(libmpi\(ch\)\?\.so\.[0-9]*\) .*/\1/p')
 flags=$("$(mpicc_of "$mpi")" -show | tr ' ' '\n' | grep '^-I')
 "${ORIEL_TEST_CC:-cc}" -std=c11 $flags "$here/place_dlopen.c" -o "$work/dlopen" -ldl ||
     exit 1
 ranks "$mpi" 2 ORIEL_WINDOWS=all "LD_PRELOAD=$(layer_file "$mpi")" -- \
-    "$work/dlopen" "${library:-libmpi.so}"
+    "$work/dlopen" "$library"
 [ "$code" -eq 77 ] && { cat "$work/out"; finish; }
 check_right "functions taken by dlsym from the handle"
 check "nothing is said" is_empty "$work/err"

@@ -25,7 +25,7 @@ launch() {
         line+=(${line:+:} -n 1 "${program_of_rank[@]}" "$first")
     done
     code=0
-    timeout -k 5 60 "$(mpiexec_of "$mpi")" "${options[@]}" "${line[@]}" \
+    timeout -k 5 120 "$(mpiexec_of "$mpi")" "${options[@]}" "${line[@]}" \
         >"$work/out" 2>"$work/err" </dev/null || code=$?
 }
 

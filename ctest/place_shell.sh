@@ -39,18 +39,25 @@ check "the layer is in the shell" has "$work/maps" liboriel-pmpi
 check "no MPI library is in the shell" lacks "$work/maps" 'libmpi|libmpich'
 check "nor one of the fabrics'" lacks "$work/maps" 'libucp|libfabric|libhwloc'
 
+# Reported, not asserted: what the preload costs a process, in processor time.
 count=200
-start=$(date +%s%N)
+cpu_us() { # of the children of this shell so far
+    local children
+    children=$(awk '{print $16 + $17}' "/proc/$$/stat")
+    echo $((children * 1000000 / $(getconf CLK_TCK)))
+}
+start=$(cpu_us)
 for ((i = 0; i < count; i++)); do /bin/true; done
-plain=$(($(date +%s%N) - start))
+plain=$(($(cpu_us) - start))
 export LD_PRELOAD=$preload
-start=$(date +%s%N)
-for ((i = 0; i < count; i++)); do /bin/true || failures=$((failures + 1)); done \
-    >"$work/out" 2>&1
-loaded=$(($(date +%s%N) - start))
+for ((i = 0; i < count; i++)); do
+    /bin/true || echo "true is false"
+done >"$work/out" 2>&1
 unset LD_PRELOAD
+loaded=$(($(cpu_us) - start - plain))
 check "$count times /bin/true say nothing" is_empty "$work/out"
-echo "/bin/true: $((plain / count / 1000)) us plain, $((loaded / count / 1000)) us loaded"
+echo "/bin/true: $((plain / count)) us of processor time, under the preload of" \
+    "$(tr : '\n' <<<"$preload" | wc -l) layers $((loaded / count)) us"
 
 LD_PRELOAD=$preload python3 -c '
 import subprocess, threading, os
