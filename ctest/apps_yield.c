@@ -5,6 +5,7 @@
  * milliseconds for a barrier, and a program with 10^5 of them takes an hour. Preloaded
  * in native runs and under Oriel alike; Open MPI has mpi_yield_when_idle.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
 
