@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "pmpi/datatype.h"
 
 #include "pmpi/contents.h"
@@ -71,44 +72,57 @@ static void basic_insert(type_key key, const struct oriel_layout *layout)
     basics[i] = (struct basic){.key = key, .used = true, .layout = layout};
 }
 
-/* The pieces that a predefined type should have; second.bytes 0 for just one. */
+/* Where a predefined type should have its data: bytes at 0, second_bytes at second. */
 struct expected {
-    struct oriel_piece first, second;
+    int64_t bytes, second, second_bytes, extent;
 };
 
 /* Known names stay in the table also when they have nothing to copy, as Open MPI's
- * stand-ins for types that its compiler lacks. */
+ * stand-ins for types that its compiler lacks, or are not as expected. */
 static void basic_add(MPI_Datatype type, const struct expected *expected)
 {
     const struct oriel_layout *found;
     struct oriel_measure m;
     type_key key = key_of(type);
-    if (basic_find(key, &found) || basic_n == BASIC_MAX) return;
+    /* 0: Open MPI exports no such object. */
+    if (key == 0 || basic_find(key, &found) || basic_n == BASIC_MAX) return;
     if (oriel_measure_type(type, &m)) return;
-    struct expected one = {.first = {.offset = 0, .bytes = (uint64_t)m.bytes}};
-    if (!expected) expected = &one;
-    const struct oriel_piece *first = &expected->first, *second = &expected->second;
-    int64_t bytes = (int64_t)(first->bytes + second->bytes);
-    int64_t high =
-        second->bytes ? second->offset + (int64_t)second->bytes : (int64_t)first->bytes;
-    if (m.bytes <= 0 || m.bytes != bytes || m.lb || m.true_lb || m.extent < high ||
-        (second->bytes == 0 && (m.extent != m.bytes || m.true_extent != m.bytes))) {
+    struct expected row = {.bytes = m.bytes, .extent = m.bytes};
+    if (!expected) expected = &row;
+    bool two = expected->second_bytes > 0;
+    int64_t high = two ? expected->second + expected->second_bytes : expected->bytes;
+    if (m.bytes <= 0 || m.bytes != expected->bytes + expected->second_bytes || m.lb ||
+        m.true_lb || m.extent != expected->extent || m.true_extent < high ||
+        m.true_extent > m.extent) {
         basic_insert(key, NULL);
         return;
     }
     struct oriel_layout *layout = &basic_storage[basic_n].layout;
     struct oriel_piece *pieces = basic_storage[basic_n].pieces;
     basic_n++;
-    pieces[0] = *first;
-    pieces[1] = *second;
-    *layout = (struct oriel_layout){.bytes = (uint64_t)bytes,
+    pieces[0] = (struct oriel_piece){0, (uint64_t)expected->bytes};
+    pieces[1] =
+        (struct oriel_piece){expected->second, (uint64_t)expected->second_bytes};
+    *layout = (struct oriel_layout){.bytes = (uint64_t)m.bytes,
                                     .extent = m.extent,
                                     .low = 0,
                                     .high = high,
-                                    .contiguous = second->bytes == 0,
-                                    .n = second->bytes ? 2 : 1,
+                                    .contiguous = !two && m.extent == m.bytes,
+                                    .n = two ? 2 : 1,
                                     .pieces = pieces};
     basic_insert(key, layout);
+}
+
+static void pair_add(MPI_Datatype type, size_t value, size_t index, size_t whole)
+{
+    struct expected pair = {.bytes = (int64_t)value, .extent = (int64_t)whole};
+    if (index == value) {
+        pair.bytes += (int64_t)sizeof(int);
+    } else {
+        pair.second = (int64_t)index;
+        pair.second_bytes = sizeof(int);
+    }
+    basic_add(type, &pair);
 }
 
 static void basic_fill(void)
@@ -121,11 +135,8 @@ static void basic_fill(void)
             value_type value;                                                          \
             int index;                                                                 \
         };                                                                             \
-        struct expected gap = {{0, sizeof(value_type)},                                \
-                               {offsetof(struct pair, index), sizeof(int)}};           \
-        struct expected none = {{0, sizeof(struct pair)}, {0, 0}};                     \
-        basic_add(name,                                                                \
-                  offsetof(struct pair, index) == sizeof(value_type) ? &none : &gap);  \
+        pair_add(name, sizeof(value_type), offsetof(struct pair, index),               \
+                 sizeof(struct pair));                                                 \
     }
 #include "pmpi/basic.def"
 #undef ORIEL_BASIC
@@ -142,7 +153,8 @@ struct derived {
 };
 static struct derived unusable;
 
-static atomic_bool ready;
+static bool started;
+static atomic_bool ready; /* for derived types: there is a communicator to check on */
 static int keyval;
 static MPI_Comm private_comm;
 
@@ -328,13 +340,16 @@ int oriel_datatype_init(MPI_Comm comm)
         return -EIO;
     private_comm = comm;
     basic_fill();
-    atomic_store_explicit(&ready, true, memory_order_release);
+    started = true;
+    atomic_store_explicit(&ready, comm != MPI_COMM_NULL, memory_order_release);
     return 0;
 }
 
 void oriel_datatype_fini(void)
 {
-    if (!atomic_exchange(&ready, false)) return;
+    if (!started) return;
+    started = false;
+    atomic_store_explicit(&ready, false, memory_order_release);
     /* Layouts stay with their types, which the program frees when it likes. */
     native.Type_free_keyval(&keyval);
     for (size_t i = 0; i < CACHE_SLOTS; i++)

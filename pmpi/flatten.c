@@ -19,9 +19,8 @@ struct walker {
 /* A type under construction. */
 struct build {
     struct oriel_piece_list *list;
-    bool placed;    /* some block was placed, so that the bounds below are known */
-    bool marked;    /* some placed block has bounds that the program set */
-    int64_t lb, ub; /* over the marked blocks, if there are any, else over all */
+    bool placed; /* a block was placed, so that the bounds are known */
+    int64_t lb, ub;
 };
 
 static int flatten(struct walker *walker, MPI_Datatype type, struct oriel_flat *out);
@@ -57,18 +56,12 @@ int oriel_measure_type(MPI_Datatype type, struct oriel_measure *out)
     return 0;
 }
 
-/* Take the bounds lb and ub of one more block into account. */
-static void bound(struct build *build, bool marked, int64_t lb, int64_t ub)
+/* Take the bounds of one more block into account. */
+static void bound(struct build *build, int64_t lb, int64_t ub)
 {
-    if (build->placed && build->marked && !marked) return;
-    if (!build->placed || (marked && !build->marked)) {
-        build->lb = lb;
-        build->ub = ub;
-    }
-    if (lb < build->lb) build->lb = lb;
-    if (ub > build->ub) build->ub = ub;
+    if (!build->placed || lb < build->lb) build->lb = lb;
+    if (!build->placed || ub > build->ub) build->ub = ub;
     build->placed = true;
-    build->marked = marked;
 }
 
 /* count elements in a row, the first at displacement disp. */
@@ -82,8 +75,8 @@ static int place(struct build *build, const struct oriel_flat *in, int64_t disp,
         !add(disp, in->lb, &first_lb) || !add(disp, in->ub, &first_ub) ||
         !add(first_lb, reach, &last_lb) || !add(first_ub, reach, &last_ub))
         return -EOVERFLOW;
-    bound(build, in->marked, first_lb, first_ub);
-    bound(build, in->marked, last_lb, last_ub);
+    bound(build, first_lb, first_ub);
+    bound(build, last_lb, last_ub);
     /* Solid elements: one piece, however many there are. */
     int64_t total;
     if (in->list.n == 1 && (count == 1 || extent == (int64_t)in->bytes)) {
@@ -117,7 +110,7 @@ static int place_vector(struct build *build, const struct oriel_flat *in, int64_
     if (!mul(count - 1, step, &reach)) return -EOVERFLOW;
     int64_t lb, ub;
     if (!add(build->lb, reach, &lb) || !add(build->ub, reach, &ub)) return -EOVERFLOW;
-    bound(build, in->marked, lb, ub);
+    bound(build, lb, ub);
     return oriel_pieces_repeat(build->list, 0, (uint64_t)(count - 1), step);
 }
 
@@ -166,7 +159,6 @@ static int place_subarray(struct build *build, const struct oriel_flat *in,
     }
     build->lb = 0;
     build->ub = step;
-    build->marked = true;
     return 0;
 }
 
@@ -175,7 +167,6 @@ static int place_resized(struct build *build, const struct oriel_flat *in,
 {
     int rc = place(build, in, 0, 1);
     build->lb = a[0];
-    build->marked = true;
     return !rc && !add(a[0], a[1], &build->ub) ? -EOVERFLOW : rc;
 }
 
@@ -270,11 +261,14 @@ static int sum_up(struct oriel_flat *flat)
 }
 
 /* The library's own answers decide: if ours differ, we have not understood the type,
- * or the library has a fault; either way it goes native. */
-static int compare(MPI_Datatype type, const struct build *build,
+ * or the library has a fault; either way it goes native. The bounds of a struct are
+ * the library's choice: it pads them, and MPICH 4.0.2 gives bounds that the program
+ * has set no precedence over others. So are those of a type without data. */
+static int compare(MPI_Datatype type, int combiner, const struct build *build,
                    struct oriel_flat *flat)
 {
     struct oriel_measure m;
+    int64_t padding;
     int rc = oriel_measure_type(type, &m);
     if (rc) return rc;
     if (m.bytes < 0 || (uint64_t)m.bytes != flat->bytes) return -EIO;
@@ -283,13 +277,11 @@ static int compare(MPI_Datatype type, const struct build *build,
         return -EIO;
     if (!add(m.lb, m.extent, &flat->ub)) return -EOVERFLOW;
     flat->lb = m.lb;
-    flat->marked = build->marked;
-    if (!build->placed) return 0; /* no data: the bounds are the library's choice */
-    int64_t padding;
+    if (m.bytes == 0 || combiner == MPI_COMBINER_STRUCT) return 0;
+    /* Open MPI pads the other kinds, too. */
     if (!sub(flat->ub, build->ub, &padding)) return -EOVERFLOW;
-    bool exact = flat->lb == build->lb && padding == 0;
-    bool padded = flat->lb == build->lb && padding > 0 && padding < MAX_PADDING;
-    return exact || (padded && !build->marked) ? 0 : -EIO;
+    bool padded = padding >= 0 && padding < MAX_PADDING;
+    return flat->lb == build->lb && padded ? 0 : -EIO;
 }
 
 static int flatten_predefined(const struct oriel_layout *layout, struct oriel_flat *out)
@@ -338,7 +330,7 @@ static int flatten_derived(struct walker *walker, MPI_Datatype type,
     default:
         rc = place_derived(walker, &build, &contents);
         if (!rc) rc = sum_up(out);
-        if (!rc) rc = compare(type, &build, out);
+        if (!rc) rc = compare(type, contents.combiner, &build, out);
     }
     oriel_contents_fini(&contents);
     return rc;

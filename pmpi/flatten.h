@@ -27,9 +27,6 @@ struct oriel_flat {
     uint64_t bytes;    /* sum of the pieces */
     int64_t low, high; /* bounds of the pieces; 0 and 0 for none */
     int64_t lb, ub;    /* MPI's bounds: elements are ub - lb apart */
-    /* Bounds that the program has set (resized, subarray): in a struct they
-     * overrule those of members whose bounds just follow from their data. */
-    bool marked;
 };
 
 /* Flatten a valid derived type, committed or not. *out is the caller's to free with
