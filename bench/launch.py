@@ -105,8 +105,9 @@ def _cached(build, name):
 def _output(command):
     """Standard output of a command that must succeed."""
     environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, errors="replace", env=environment) as process:
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, errors="replace",
+                          env=environment) as process:
         try:
             out, err = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired as late:
