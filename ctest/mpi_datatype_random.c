@@ -14,8 +14,7 @@
 static unsigned char *arena; /* what types are laid over */
 enum { ARENA = 1 << 23, MIDDLE = ARENA / 2, MAX_BYTES = 4096 };
 
-/* ---- the naive oracle: every byte of a type, in typemap order ---------------------
- */
+/* ---- the naive oracle: every byte of a type, in typemap order ---- */
 
 struct naive {
     MPI_Datatype type;
@@ -83,8 +82,7 @@ static struct naive naive_basic(void)
     return out;
 }
 
-/* ---- random types ------------------------------------------------------------------
- */
+/* ---- random types ---- */
 
 enum { MAX_BLOCKS = 5 };
 static const char *kind_name;
@@ -236,8 +234,7 @@ static struct naive make(int depth)
     return out;
 }
 
-/* ---- comparison
- * ---------------------------------------------------------------------- */
+/* ---- comparison ---- */
 
 static bool same_bytes(const struct oriel_layout *layout, const struct naive *naive)
 {
