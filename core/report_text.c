@@ -184,7 +184,10 @@ int oriel_report_text(FILE *file, const struct oriel_report *report)
                 report->ranks == 1 ? "" : "s");
     else
         fprintf(file, "this process only");
-    fprintf(file, "%s%s\n", report->mpi ? ", " : "", report->mpi ? report->mpi : "");
+    /* Open MPI goes on with its package and dates. */
+    if (report->mpi)
+        fprintf(file, ", %.*s", (int)strcspn(report->mpi, ",\n"), report->mpi);
+    fputc('\n', file);
     if (report->n == 0) {
         fprintf(file, "  no window was to be served: none was annotated, and "
                       "ORIEL_WINDOWS picked none ('all' takes every window)\n");

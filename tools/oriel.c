@@ -65,7 +65,7 @@ int oriel_option_error(const char *command, int result, const char *word,
     const char *names[MOST];
     char name[LONGEST];
     size_t n = 0;
-    for (; options[n].name && n < MOST; n++)
+    for (; n < MOST && options[n].name; n++)
         names[n] = options[n].name;
     const char *start = word + strspn(word, "-");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(start, "="), start);

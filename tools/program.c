@@ -138,7 +138,6 @@ void oriel_program_inspect(const char *path, struct oriel_program *out)
 
 static int spawn(char *const argv[], bool with_errors, int out_fd, pid_t *pid_out)
 {
-    extern char **environ;
     struct oriel_words environment = {0};
     for (char **entry = environ; *entry; entry++)
         if (!starts_with(*entry, "LD_PRELOAD=")) oriel_words_add(&environment, *entry);
