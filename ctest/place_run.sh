@@ -34,7 +34,9 @@ redirected() {
 }
 launch "${minimal[@]}" "$oriel" run -- "$launcher" "${args[@]}" "$program"
 redirected "oriel run in an emptied environment"
-launch "$oriel" run -- "$launcher" "${args[@]}" "${minimal[@]}" "$oriel" exec -- "$program"
+# Only our variables: without its own, Open MPI takes each rank for a job of one.
+launch "$oriel" run -- "$launcher" "${args[@]}" env -u LD_PRELOAD -u ORIEL_WINDOWS \
+    "$oriel" exec -- "$program"
 redirected "oriel exec behind a launcher whose variables are lost"
 launch "$oriel" run --windows none -- "$launcher" "${args[@]}" "$program"
 check_native "oriel run --windows none"
