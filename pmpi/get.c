@@ -41,9 +41,19 @@ static enum oriel_reason route(struct oriel_window *window, const struct call *c
     return reason;
 }
 
+/* Reading a rank whose part is empty has no right answer, and natively ends in a
+ * crash (both libraries follow its null base): it is the error that MPI has for it. */
+static bool reads_empty_part(const struct oriel_window *window, const struct call *call)
+{
+    return call->origin_count > 0 && call->target_count > 0 &&
+           call->displacement >= 0 && call->target >= 0 && call->target < window->n &&
+           window->targets[call->target].bytes == 0;
+}
+
 /* Before the native read: it needs the locks that were elided. ORIEL_STRICT makes an
  * error of a target that should have been served. */
-static int go_native(struct oriel_window *window, int target, enum oriel_reason reason)
+static int go_native(struct oriel_window *window, const struct call *call,
+                     enum oriel_reason reason)
 {
     if (oriel_config_get()->strict &&
         (reason == ORIEL_NATIVE_unreachable || reason == ORIEL_NATIVE_engine_failed) &&
@@ -51,7 +61,11 @@ static int go_native(struct oriel_window *window, int target, enum oriel_reason 
         native.Win_call_errhandler(oriel_mpi_window(window)->handle, MPI_ERR_OTHER);
         return MPI_ERR_OTHER;
     }
-    return oriel_sync_native(window, target);
+    if (reason == ORIEL_NATIVE_range && reads_empty_part(window, call)) {
+        native.Win_call_errhandler(oriel_mpi_window(window)->handle, MPI_ERR_RMA_RANGE);
+        return MPI_ERR_RMA_RANGE;
+    }
+    return oriel_sync_native(window, call->target);
 }
 
 /* A native transfer of at least one byte proves a lazy lock once it is flushed. */
@@ -83,7 +97,7 @@ static bool serve(struct oriel_window *window, const struct call *call, bool req
     enum oriel_reason reason =
         request ? route_request(window, call) : route(window, call);
     if (reason == ORIEL_SERVED) return true;
-    *error_out = go_native(window, call->target, reason);
+    *error_out = go_native(window, call, reason);
     if (*error_out == MPI_SUCCESS) used(window, call);
     return false;
 }
