@@ -4,22 +4,6 @@
 configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in"
                "${PROJECT_BINARY_DIR}/generated/core/version.h" @ONLY)
 
-# Until the tree is complete, a source that is not there yet is left out; the glob
-# makes the build look again.
-function(oriel_existing out)
-    set(found "")
-    foreach(name IN LISTS ARGN)
-        cmake_path(ABSOLUTE_PATH name OUTPUT_VARIABLE path)
-        if(EXISTS "${path}")
-            list(APPEND found "${path}")
-        else()
-            file(GLOB ignored CONFIGURE_DEPENDS "${path}")
-            message(STATUS "not there yet: ${path}")
-        endif()
-    endforeach()
-    set(${out} "${found}" PARENT_SCOPE)
-endfunction()
-
 # liboriel: core and engines, compiled once for the shared and the static library.
 add_library(oriel-objects OBJECT)
 target_link_libraries(oriel-objects PUBLIC oriel-settings Threads::Threads)
@@ -48,8 +32,7 @@ target_link_options(oriel PRIVATE
 set_target_properties(oriel-static PROPERTIES OUTPUT_NAME oriel)
 
 function(oriel_core_sources)
-    oriel_existing(sources ${ARGN})
-    target_sources(oriel-objects PRIVATE ${sources})
+    target_sources(oriel-objects PRIVATE ${ARGN})
 endfunction()
 
 # The PMPI layers: one for each MPI, shared and static. The shared one does not link
@@ -85,19 +68,14 @@ foreach(mpi IN LISTS ORIEL_MPIS)
 endforeach()
 
 function(oriel_pmpi_sources)
-    oriel_existing(sources ${ARGN})
     foreach(target IN LISTS oriel_layers)
-        target_sources(${target} PRIVATE ${sources})
+        target_sources(${target} PRIVATE ${ARGN})
     endforeach()
 endfunction()
 
 # oriel_tool(<name> <sources>): a program of the installed set, without MPI.
 function(oriel_tool name)
-    oriel_existing(sources ${ARGN})
-    if(NOT sources)
-        return()
-    endif()
-    add_executable(${name}-tool ${sources})
+    add_executable(${name}-tool ${ARGN})
     file(RELATIVE_PATH libs "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
     set(rpath "$ORIGIN/../lib" "$ORIGIN/${libs}") # build tree, installed
     list(REMOVE_DUPLICATES rpath)
@@ -111,13 +89,9 @@ endfunction()
 # oriel_mpi_tool(<name> <sources>): a program for users, <name>-<mpi>, built with each
 # MPI as they would build theirs, without Oriel.
 function(oriel_mpi_tool name)
-    oriel_existing(sources ${ARGN})
-    if(NOT sources)
-        return()
-    endif()
     foreach(mpi IN LISTS ORIEL_MPIS)
         set(target ${name}-${mpi})
-        add_executable(${target} ${sources})
+        add_executable(${target} ${ARGN})
         target_link_libraries(${target} PRIVATE oriel-settings oriel-mpilib-${mpi})
         install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     endforeach()
