@@ -61,8 +61,7 @@ endfunction()
 # runs without the layer, `any` leaves the choice to Oriel. The same SOURCES may
 # serve several tests, with other NP, ENGINE, ARGS or ENV.
 #
-# TSAN: also run in ThreadSanitizer builds, where the MPI library's own threads,
-# which are not instrumented, must not touch the test's memory.
+# TSAN: also run in ThreadSanitizer builds; for tests with threads.
 function(oriel_mpi_test)
     cmake_parse_arguments(PARSE_ARGV 0 t "TSAN" "CASE;NP;ENGINE;TIMEOUT"
                           "SOURCES;ARGS;ENV;MPIS;LABELS")
