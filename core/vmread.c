@@ -19,7 +19,9 @@
 enum {
     PIECES = 128, /* a system call: its own cost is then 1 % of the pieces' */
     HULL_BYTES = 256 << 10,
-    JOIN_BYTES = 1024,      /* copied for nothing, at most, to save one piece */
+    /* Copied more, at most, to save one piece. Less than a page, so that each page
+     * of a gap holds bytes of a span too: a hull is readable where its spans are. */
+    JOIN_BYTES = 1536,
     ALONE_BYTES = 256 << 10 /* so large that batching gains nothing */
 };
 /* Below MAX_RW_COUNT, where the kernel cuts a transfer. */
@@ -249,24 +251,27 @@ static int read_batches(struct batch *batch, const struct oriel_span *spans, siz
     return error ? error : flush(batch);
 }
 
+/* Not inlined: its frame spans three pages, which a read of one span need not
+ * touch. */
+static __attribute__((noinline)) int read_many(struct oriel_vmread_pool *pool,
+                                               pid_t pid, uint64_t base,
+                                               const struct oriel_span *spans, size_t n)
+{
+    struct batch batch; /* 9 KiB: not worth clearing */
+    int error;
+
+    batch.pid = pid;
+    batch.base = base;
+    batch.buffer = borrow(pool);
+    error = read_batches(&batch, spans, n);
+    give_back(pool, batch.buffer);
+    return error;
+}
+
 int oriel_vmread_spans(struct oriel_vmread_pool *pool, pid_t pid, uint64_t base,
                        const struct oriel_span *spans, size_t n)
 {
-    struct batch batch; /* 9 KiB: not worth clearing */
-    void *buffer;
-    int error;
-
     if (n == 1)
         return oriel_vmread_one(pid, base + spans->offset, spans->local, spans->bytes);
-    batch.pid = pid;
-    batch.base = base;
-    batch.buffer = buffer = borrow(pool);
-    error = read_batches(&batch, spans, n);
-    /* A gap may be unreadable where the pieces are not. */
-    if (error == -EFAULT && buffer) {
-        batch.buffer = NULL;
-        error = read_batches(&batch, spans, n);
-    }
-    give_back(pool, buffer);
-    return error;
+    return read_many(pool, pid, base, spans, n);
 }

@@ -11,6 +11,7 @@
 #include "peer.h"
 
 #include <stdint.h>
+#include <sys/personality.h>
 
 enum { KIB = 1 << 10, MIB = 1 << 20, GUARD = 64 };
 
@@ -288,10 +289,16 @@ static void threads_read_at_once(const struct peer *owner, enum peer_memory memo
     }
 }
 
-/* exec keeps the pid and the start time; the memory is another's. */
+static void keep_addresses(void)
+{
+    personality(ADDR_NO_RANDOMIZE);
+}
+
+/* exec keeps the pid, the start time and, without randomization, all addresses;
+ * the memory is another's. */
 static void a_stale_blob_is_refused(enum peer_memory memory)
 {
-    struct peer owner = peer_start(transport->name, NULL);
+    struct peer owner = peer_start(transport->name, keep_addresses);
     struct peer_order exec = {.what = PEER_EXEC};
     struct oriel_blob old, now;
 

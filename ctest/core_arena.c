@@ -324,7 +324,7 @@ static int misbehave(unsigned char *shared, unsigned char *freed)
     if (oriel_arena_free(freed) != 0) return 3;
     if (oriel_arena_find(freed, 1, NULL)) return 4;
     grandchild = fork();
-    if (grandchild == 0) _exit(all_bytes(shared, PAGE, 2) ? 0 : 1);
+    if (grandchild == 0) _exit(!all_bytes(shared, PAGE, 2) || !memset(shared, 3, PAGE));
     return wait_child(grandchild) == 0 ? 0 : 5;
 }
 

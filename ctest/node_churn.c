@@ -135,8 +135,24 @@ static void many_at_once(const struct peer *owner)
         node->disconnect(peers[i]);
         peer_tell(owner, PEER_WITHDRAW, i, 0);
     }
-    CHECK(count_lines(getpid(), "maps", "memfd:oriel") == 0,
-          "the mapping goes at last");
+}
+
+/* A mapping is kept for the next window, but not for a process that has ended. */
+static void the_dead_are_forgotten(const struct peer *owner)
+{
+    struct peer mortal = peer_start("node", NULL);
+    struct oriel_blob blob;
+
+    REQUIRE(peer_expose(&mortal, 0, PEER_ARENA, 300, 0, 1, &blob) == 0, "exposed");
+    CHECK(peer_try(node, engine, &blob, 1, NULL) == 0, "read");
+    CHECK(count_lines(getpid(), "maps", "memfd:oriel") == 2, "two segments are kept");
+    peer_kill(&mortal);
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(peer_expose(owner, 0, PEER_ARENA, 300, 0, 2, &blob) == 0, "exposed");
+        CHECK(peer_try(node, engine, &blob, 2, NULL) == 0, "read");
+        peer_tell(owner, PEER_WITHDRAW, 0, 0);
+    }
+    CHECK(count_lines(getpid(), "maps", "memfd:oriel") == 1, "that of the dead is not");
 }
 
 int main(int argc, char **argv)
@@ -150,7 +166,9 @@ int main(int argc, char **argv)
     owner = peer_start("node", NULL);
     many_at_once(&owner);
     one_after_the_other(&owner);
-    peer_kill(&owner);
+    the_dead_are_forgotten(&owner);
     node->close(engine);
+    CHECK(count_lines(getpid(), "maps", "memfd:oriel") == 0, "none stays at the end");
+    peer_kill(&owner);
     return check_done();
 }

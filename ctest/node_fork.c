@@ -134,8 +134,11 @@ int main(int argc, char **argv)
               "and new connections");
         oriel_transport_node.disconnect(readings[i].peer);
     }
-    CHECK(((char *)memory)[4095] == 6, "the parent's own memory is whole");
+    CHECK(oriel_arena_free(memory) == 0, "the program frees exposed memory");
+    CHECK(oriel_arena_find(memory, 4096, NULL), "which lives until it is withdrawn");
+    CHECK(((char *)memory)[4095] == 6, "as whole as it was before the forks");
     oriel_transport_node.withdraw(own);
+    CHECK(!oriel_arena_find(memory, 1, NULL), "and not longer");
     oriel_transport_node.close(engine);
     peer_kill(&owner);
     return check_done();

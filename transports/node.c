@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOB_VERSION = 1 };
+enum {
+    BLOB_VERSION = 1,
+    IDLE_MOST = 256 /* mappings that nobody uses but may use again */
+};
 enum kind { KIND_CMA = 1, KIND_MAPPED };
 
 /* Blobs never leave the node, so this struct as it is. */
@@ -47,7 +51,9 @@ struct segment_key {
 };
 struct mapping { /* one segment of one peer */
     struct segment_key key;
-    unsigned refs; /* peers that use it */
+    unsigned refs;    /* peers that use it; 0: idle */
+    uint64_t idle_at; /* engine->idled when it became so, or was last looked at */
+    pid_t pid;
     char *base;
     size_t bytes;
     UT_hash_handle hh;
@@ -58,6 +64,8 @@ struct oriel_engine {
     bool cma;
     pthread_mutex_t lock; /* of mappings */
     struct mapping *mappings;
+    unsigned idle;  /* of them */
+    uint64_t idled; /* counts up, for their age */
     struct oriel_vmread_pool pool;
 };
 
@@ -96,11 +104,36 @@ static int node_open(const struct oriel_config *config, struct oriel_engine **ou
     return 0;
 }
 
+static void unmap(struct oriel_engine *engine, struct mapping *mapping)
+{
+    HASH_DEL(engine->mappings, mapping);
+    munmap(mapping->base, mapping->bytes);
+    free(mapping);
+}
+
+/* The oldest idle mapping, or NULL. */
+static struct mapping *oldest_idle(const struct oriel_engine *engine)
+{
+    struct mapping *oldest = NULL;
+
+    for (struct mapping *at = engine->mappings; at; at = at->hh.next)
+        if (!at->refs && (!oldest || at->idle_at < oldest->idle_at)) oldest = at;
+    return oldest;
+}
+
+static void unmap_oldest(struct oriel_engine *engine)
+{
+    unmap(engine, oldest_idle(engine));
+    engine->idle--;
+}
+
 /* A fork child leaves everything as it is: another thread of its parent may have
  * held a lock when it forked. */
 static void node_close(struct oriel_engine *engine)
 {
     if (!engine || oriel_process_forked()) return;
+    while (engine->idle)
+        unmap_oldest(engine);
     oriel_vmread_fini(&engine->pool);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
@@ -197,10 +230,15 @@ static int add_mapping(struct oriel_engine *engine, const char *path,
 
     if (!made) return -ENOMEM;
     error = map_segment(path, wire, &made->base);
+    while (error == -ENOMEM && engine->idle) {
+        unmap_oldest(engine);
+        error = map_segment(path, wire, &made->base);
+    }
     if (error) {
         free(made);
         return error;
     }
+    made->pid = wire->process.pid;
     made->bytes = wire->segment_bytes;
     made->key = (struct segment_key){wire->device, wire->inode};
     HASH_ADD(hh, engine->mappings, key, sizeof made->key, made);
@@ -233,7 +271,10 @@ static int take_mapping(struct oriel_engine *engine, const struct wire *wire,
     if (error) return error;
     pthread_mutex_lock(&engine->lock);
     HASH_FIND(hh, engine->mappings, &key, sizeof key, found);
-    if (!found) error = add_mapping(engine, path, wire, &found);
+    if (!found)
+        error = add_mapping(engine, path, wire, &found);
+    else if (!found->refs)
+        engine->idle--;
     if (!error) {
         found->refs++;
         *out = found;
@@ -242,13 +283,22 @@ static int take_mapping(struct oriel_engine *engine, const struct wire *wire,
     return error;
 }
 
+/* To map a segment and fault in its pages again is dear, and windows come and go:
+ * what nobody uses stays for a while. The memory of a live process is its own
+ * business; that of a dead one would be pinned, so look at one of them each time. */
 static void drop_mapping(struct oriel_engine *engine, struct mapping *mapping)
 {
     pthread_mutex_lock(&engine->lock);
     if (--mapping->refs == 0) {
-        HASH_DEL(engine->mappings, mapping);
-        munmap(mapping->base, mapping->bytes);
-        free(mapping);
+        struct mapping *oldest;
+
+        mapping->idle_at = ++engine->idled;
+        engine->idle++;
+        oldest = oldest_idle(engine);
+        if (engine->idle > IDLE_MOST || (kill(oldest->pid, 0) != 0 && errno == ESRCH))
+            unmap_oldest(engine);
+        else
+            oldest->idle_at = ++engine->idled;
     }
     pthread_mutex_unlock(&engine->lock);
 }
@@ -335,12 +385,6 @@ static ssize_t node_get(struct oriel_peer *peer, const struct oriel_span *spans,
     return error ? error : (ssize_t)n;
 }
 
-static int node_progress(struct oriel_engine *engine)
-{
-    (void)engine;
-    return 0;
-}
-
 const struct oriel_transport oriel_transport_node = {
     .name = "node",
     .counted_as = "cma",
@@ -353,5 +397,4 @@ const struct oriel_transport oriel_transport_node = {
     .disconnect = node_disconnect,
     .map = node_map,
     .get = node_get,
-    .progress = node_progress,
 };

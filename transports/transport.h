@@ -81,7 +81,7 @@ struct oriel_transport {
      * that copies at once leaves track untouched. */
     ssize_t (*get)(struct oriel_peer *peer, const struct oriel_span *spans, size_t n,
                    struct oriel_track *track);
-    int (*progress)(struct oriel_engine *engine);
+    int (*progress)(struct oriel_engine *engine); /* NULL: nothing ever to do */
 
     /* Serve remote reads for up to timeout_ms, asleep while there are none.
      * NULL, or -ENOTSUP at the first call: this engine needs no thread. */
