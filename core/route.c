@@ -28,13 +28,22 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A read of one aligned word is never torn. */
+enum { WORDS = 8 }; /* a cache line */
+
+/* Aligned words are never torn, in reads of up to a cache line: a byte copy, as memmove
+ * may be, gives no such promise. */
 static inline void copy(void *to, const char *from, uint64_t bytes)
 {
     if (bytes == 8 && (uintptr_t)from % 8 == 0) {
         uint64_t word =
             __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
         memcpy(to, &word, 8);
+    } else if ((uintptr_t)from % 8 == 0 && bytes % 8 == 0 && bytes <= 8 * WORDS) {
+        uint64_t words[WORDS];
+        for (uint64_t i = 0; i < bytes / 8; i++)
+            words[i] = __atomic_load_n((const uint64_t *)(const void *)from + i,
+                                       __ATOMIC_RELAXED);
+        memcpy(to, words, bytes);
     } else if (bytes == 4 && (uintptr_t)from % 4 == 0) {
         uint32_t word =
             __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED);

@@ -99,8 +99,12 @@ struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
     window->engines = spec->engines;
     window->rows = rows;
     memcpy(window->exposed, exposed, sizeof window->exposed);
-    for (int rank = 0; rank < spec->n; rank++)
+    window->passive = true;
+    for (int rank = 0; rank < spec->n; rank++) {
         fill_target(window, rank, spec->base);
+        if (window->targets[rank].why != ORIEL_NATIVE_already_mapped)
+            window->passive = false;
+    }
     return window;
 
 free_all:
@@ -235,6 +239,18 @@ static struct oriel_window_slot *table_slot(uintptr_t key)
         if (slot->key == key) return slot;
         if (slot->key == REMOVED && !removed) removed = slot;
         if (slot->key == 0) return removed ? removed : slot;
+    }
+}
+
+struct oriel_window *oriel_window_search(const struct oriel_window_table *table,
+                                         size_t slot, uintptr_t key)
+{
+    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    for (size_t i = (slot + 1) & mask;; i = (i + 1) & mask) {
+        uintptr_t at = atomic_load_explicit(&table->slots[i].key, memory_order_acquire);
+        if (at == key)
+            return atomic_load_explicit(&table->slots[i].window, memory_order_acquire);
+        if (at == 0) return NULL;
     }
 }
 

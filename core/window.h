@@ -76,6 +76,7 @@ struct oriel_window {
     _Atomic uint32_t tick;      /* reads, for sampling */
     pthread_mutex_t lock;       /* connecting, and taking elided locks */
     unsigned engines;           /* bit set of engine ids that may be used */
+    bool passive;               /* no target is ours to serve: reads are only counted */
     void *user;                 /* the MPI layer's part of the window */
 };
 
@@ -127,19 +128,32 @@ static inline size_t oriel_window_hash(uintptr_t key, unsigned shift)
     return (size_t)((uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> shift);
 }
 
-/* The window of that handle, or NULL. Some nanoseconds. */
+/* Past the first slot; rarely needed, the table is a quarter full at most. */
+struct oriel_window *oriel_window_search(const struct oriel_window_table *table,
+                                         size_t slot, uintptr_t key);
+
+/* The window of that handle, or NULL. A dozen instructions. */
 static inline struct oriel_window *oriel_window_find(uintptr_t key)
 {
     const struct oriel_window_table *table =
         atomic_load_explicit(&oriel_window_table, memory_order_acquire);
     if (!table) return NULL;
-    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
-    for (size_t i = oriel_window_hash(key, table->shift);; i = (i + 1) & mask) {
-        uintptr_t at = atomic_load_explicit(&table->slots[i].key, memory_order_acquire);
-        if (at == key)
-            return atomic_load_explicit(&table->slots[i].window, memory_order_acquire);
-        if (at == 0) return NULL;
-    }
+    size_t slot = oriel_window_hash(key, table->shift);
+    uintptr_t at = atomic_load_explicit(&table->slots[slot].key, memory_order_acquire);
+    if (at == 0) return NULL;
+    if (at == key)
+        return atomic_load_explicit(&table->slots[slot].window, memory_order_acquire);
+    return oriel_window_search(table, slot, key);
+}
+
+/* True: certainly not in the table. False says nothing. */
+static inline bool oriel_window_absent(uintptr_t key)
+{
+    const struct oriel_window_table *table =
+        atomic_load_explicit(&oriel_window_table, memory_order_acquire);
+    return !table || !atomic_load_explicit(
+                         &table->slots[oriel_window_hash(key, table->shift)].key,
+                         memory_order_acquire);
 }
 
 /* Connect to a target if nobody has yet. Returns its link. */

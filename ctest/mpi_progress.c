@@ -17,7 +17,7 @@ static void compute_until(const int *flag, const char *what, enum kind kind)
     double deadline = seconds() + deadline_s;
     while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE) && seconds() < deadline)
         for (int i = 0; i < 10000; i++)
-            sum += i * 0.5;
+            sum = sum + i * 0.5;
     CHECK(__atomic_load_n(flag, __ATOMIC_ACQUIRE),
           "%s does not wait for the target (%s)", what, kind_names[kind]);
 }

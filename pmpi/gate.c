@@ -82,10 +82,19 @@ static word missing(void)
     abort();
 }
 
-static oriel_function *native_or_missing(const char *name)
+/* Where each entry leads past us; looked up once, since the gate opens and closes with
+ * the first and the last window. */
+#define ORIEL_WRAP(name, arguments, when) static oriel_function *past_##name;
+#include "pmpi/wrappers.def"
+#undef ORIEL_WRAP
+
+static void find_ways_past(void)
 {
-    oriel_function *function = oriel_native_symbol(name);
-    return function ? function : (oriel_function *)missing;
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    past_##name = oriel_native_symbol("PMPI_" #name);                                  \
+    if (!past_##name) past_##name = (oriel_function *)missing;
+#include "pmpi/wrappers.def"
+#undef ORIEL_WRAP
 }
 
 #define WINDOW ORIEL_GATE_WINDOW
@@ -96,7 +105,7 @@ void oriel_gate_set(enum oriel_gate gate)
     atomic_store_explicit(&entry_##name,                                               \
                           (shape_##name *)(gate >= (when)                              \
                                                ? (oriel_function *)wrap_##name         \
-                                               : native_or_missing("PMPI_" #name)),    \
+                                               : past_##name),                         \
                           memory_order_release);
 #include "pmpi/wrappers.def"
 #undef ORIEL_WRAP
@@ -107,7 +116,9 @@ void oriel_gate_set(enum oriel_gate gate)
 static void open_gate(void)
 {
     const char *found = NULL;
-    switch (oriel_native_load(&found)) {
+    enum oriel_native_state state = oriel_native_load(&found);
+    if (state != ORIEL_NATIVE_NONE) find_ways_past();
+    switch (state) {
     case ORIEL_NATIVE_MATCH:
         oriel_gate_set(ORIEL_GATE_WATCH);
         break;

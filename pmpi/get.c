@@ -17,6 +17,8 @@ struct call {
 
 static enum oriel_reason route(struct oriel_window *window, const struct call *call)
 {
+    if (window->passive)
+        return oriel_route_decline(window, ORIEL_NATIVE_already_mapped);
     if (call->target == MPI_PROC_NULL)
         return oriel_route_decline(window, ORIEL_NATIVE_proc_null);
     if (call->origin_count < 0 || call->target_count < 0)
@@ -102,72 +104,61 @@ static bool serve(struct oriel_window *window, const struct call *call, bool req
     return false;
 }
 
-int wrap_Get(void *origin, int origin_count, MPI_Datatype origin_type, int target,
-             MPI_Aint displacement, int target_count, MPI_Datatype target_type,
-             MPI_Win win)
+/* A window whose every target the library maps itself: its reads are only counted. */
+static inline void count_passive(struct oriel_window *window)
 {
-    struct oriel_window *window = oriel_find(win);
-    if (window) {
-        struct call call = {origin,       origin_count, origin_type, target,
-                            displacement, target_count, target_type};
-        int error = MPI_SUCCESS;
-        if (serve(window, &call, false, &error)) return MPI_SUCCESS;
-        if (error) return error;
-    }
-    return native.Get(origin, origin_count, origin_type, target, displacement,
-                      target_count, target_type, win);
+    oriel_count(window, &window->counters.native[ORIEL_NATIVE_already_mapped], 1);
 }
 
-int wrap_Rget(void *origin, int origin_count, MPI_Datatype origin_type, int target,
-              MPI_Aint displacement, int target_count, MPI_Datatype target_type,
-              MPI_Win win, MPI_Request *request)
-{
-    struct oriel_window *window = oriel_find(win);
-    if (window) {
-        struct call call = {origin,       origin_count, origin_type, target,
-                            displacement, target_count, target_type};
-        int error = MPI_SUCCESS;
-        if (serve(window, &call, true, &error))
-            target = MPI_PROC_NULL; /* the data is here; the request is native */
-        else if (error)
-            return error;
-    }
-    return native.Rget(origin, origin_count, origin_type, target, displacement,
-                       target_count, target_type, win, request);
-}
+/*
+ * The wrappers, in both count sizes. Each is only a look-up: a window that is not ours
+ * passes with its arguments where they are; the rest is out of line.
+ */
+#define ARGS                                                                           \
+    origin, origin_count, origin_type, target, displacement, target_count, target_type
+#define PARAMS(COUNT)                                                                  \
+    void *origin, COUNT origin_count, MPI_Datatype origin_type, int target,            \
+        MPI_Aint displacement, COUNT target_count, MPI_Datatype target_type,           \
+        MPI_Win win
+#define NOINLINE __attribute__((noinline))
 
+#define ORIEL_GET(suffix, COUNT)                                                       \
+    static NOINLINE int get##suffix(PARAMS(COUNT))                                     \
+    {                                                                                  \
+        struct oriel_window *window = oriel_find(win);                                 \
+        if (window && !window->passive) {                                              \
+            struct call call = {ARGS};                                                 \
+            int error = MPI_SUCCESS;                                                   \
+            if (serve(window, &call, false, &error)) return MPI_SUCCESS;               \
+            if (error) return error;                                                   \
+        } else if (window) {                                                           \
+            count_passive(window);                                                     \
+        }                                                                              \
+        return native.Get##suffix(ARGS, win);                                          \
+    }                                                                                  \
+    int wrap_Get##suffix(PARAMS(COUNT))                                                \
+    {                                                                                  \
+        return oriel_absent(win) ? native.Get##suffix(ARGS, win)                       \
+                                 : get##suffix(ARGS, win);                             \
+    }
+
+/* Served, the data is here; the request is the native one of a read from nobody. */
+#define ORIEL_RGET(suffix, COUNT)                                                      \
+    int wrap_Rget##suffix(PARAMS(COUNT), MPI_Request *request)                         \
+    {                                                                                  \
+        struct oriel_window *window = oriel_find(win);                                 \
+        if (window) {                                                                  \
+            struct call call = {ARGS};                                                 \
+            int error = MPI_SUCCESS;                                                   \
+            if (serve(window, &call, true, &error)) target = MPI_PROC_NULL;            \
+            if (error) return error;                                                   \
+        }                                                                              \
+        return native.Rget##suffix(ARGS, win, request);                                \
+    }
+
+ORIEL_GET(, int)
+ORIEL_RGET(, int)
 #if MPI_VERSION >= 4
-int wrap_Get_c(void *origin, MPI_Count origin_count, MPI_Datatype origin_type,
-               int target, MPI_Aint displacement, MPI_Count target_count,
-               MPI_Datatype target_type, MPI_Win win)
-{
-    struct oriel_window *window = oriel_find(win);
-    if (window) {
-        struct call call = {origin,       origin_count, origin_type, target,
-                            displacement, target_count, target_type};
-        int error = MPI_SUCCESS;
-        if (serve(window, &call, false, &error)) return MPI_SUCCESS;
-        if (error) return error;
-    }
-    return native.Get_c(origin, origin_count, origin_type, target, displacement,
-                        target_count, target_type, win);
-}
-
-int wrap_Rget_c(void *origin, MPI_Count origin_count, MPI_Datatype origin_type,
-                int target, MPI_Aint displacement, MPI_Count target_count,
-                MPI_Datatype target_type, MPI_Win win, MPI_Request *request)
-{
-    struct oriel_window *window = oriel_find(win);
-    if (window) {
-        struct call call = {origin,       origin_count, origin_type, target,
-                            displacement, target_count, target_type};
-        int error = MPI_SUCCESS;
-        if (serve(window, &call, true, &error))
-            target = MPI_PROC_NULL; /* the data is here; the request is native */
-        else if (error)
-            return error;
-    }
-    return native.Rget_c(origin, origin_count, origin_type, target, displacement,
-                         target_count, target_type, win, request);
-}
+ORIEL_GET(_c, MPI_Count)
+ORIEL_RGET(_c, MPI_Count)
 #endif

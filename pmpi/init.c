@@ -169,6 +169,7 @@ static void finish(void)
     oriel_report_write();
     if (started) {
         oriel_windows_fini();
+        oriel_progress_fini();
         oriel_datatype_fini();
         if (oriel_layer.private_comm != MPI_COMM_NULL)
             native.Comm_free(&oriel_layer.private_comm);

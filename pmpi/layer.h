@@ -91,6 +91,20 @@ static inline struct oriel_window *oriel_find(MPI_Win win)
     return oriel_window_find((uintptr_t)win);
 }
 
+/* True: certainly not a window of ours. So short that a wrapper which asks this first
+ * hands its arguments on where they are. */
+static inline bool oriel_absent(MPI_Win win)
+{
+    return oriel_window_absent((uintptr_t)win);
+}
+
+/* For calls that matter only where Oriel serves some target. */
+static inline struct oriel_window *oriel_find_served(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find(win);
+    return window && !window->passive ? window : NULL;
+}
+
 static inline struct oriel_mpi_window *
 oriel_mpi_window(const struct oriel_window *window)
 {
@@ -118,6 +132,7 @@ static inline int oriel_sync_native(struct oriel_window *window, int target)
  */
 
 void oriel_progress_init(void);
+void oriel_progress_fini(void);
 /* After each redirected read, of so many bytes. */
 void oriel_progress_tick(uint64_t bytes);
 

@@ -6,19 +6,31 @@
  * elided, and makes its target dirty until it is flushed.
  */
 
-/* Marked before and after: another thread may flush between the two. */
+/* The library has to know the locks that were elided. */
+static __attribute__((noinline)) int before(struct oriel_window *window, int target)
+{
+    int error = oriel_sync_native(window, target);
+    if (!error) oriel_epoch_update(window->epoch, target);
+    return error;
+}
+
+static __attribute__((noinline)) int after(struct oriel_window *window, int target,
+                                           bool transfers, int error)
+{
+    oriel_epoch_update(window->epoch, target);
+    if (!error && transfers) oriel_epoch_use(window->epoch, target);
+    return error;
+}
+
+/* Marked dirty before and after: another thread may flush between the two. */
 #define ORIEL_UPDATE(name, target, count, params, args)                                \
     int wrap_##name params                                                             \
     {                                                                                  \
-        struct oriel_window *window = oriel_find(win);                                 \
+        struct oriel_window *window = oriel_find_served(win);                          \
         if (!window) return native.name args;                                          \
-        int error = oriel_sync_native(window, target);                                 \
+        int error = before(window, target);                                            \
         if (error) return error;                                                       \
-        oriel_epoch_update(window->epoch, target);                                     \
-        error = native.name args;                                                      \
-        oriel_epoch_update(window->epoch, target);                                     \
-        if (!error && (count) > 0) oriel_epoch_use(window->epoch, target);             \
-        return error;                                                                  \
+        return after(window, target, (count) > 0, native.name args);                   \
     }
 
 #define PUT_PARAMS(COUNT)                                                              \

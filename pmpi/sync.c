@@ -8,6 +8,10 @@
  * which locks the native library has not heard of.
  */
 
+/* The wrappers themselves are only the look-up: a window that is not ours passes with
+ * its arguments where they are. */
+#define NOINLINE __attribute__((noinline))
+
 static int type_of(unsigned bits)
 {
     return bits & ORIEL_LOCK_EXCLUSIVE ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
@@ -68,9 +72,9 @@ static bool reads_served(struct oriel_window *window, int target)
            !oriel_mpi_window(window)->shared_out;
 }
 
-int wrap_Win_lock(int type, int rank, int assert, MPI_Win win)
+static NOINLINE int lock(int type, int rank, int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_lock(type, rank, assert, win);
     struct oriel_epoch *epoch = window->epoch;
     unsigned bits = (type == MPI_LOCK_EXCLUSIVE ? ORIEL_LOCK_EXCLUSIVE : 0) |
@@ -89,9 +93,15 @@ int wrap_Win_lock(int type, int rank, int assert, MPI_Win win)
     return error;
 }
 
-int wrap_Win_unlock(int rank, MPI_Win win)
+int wrap_Win_lock(int type, int rank, int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_lock(type, rank, assert, win)
+                             : lock(type, rank, assert, win);
+}
+
+static NOINLINE int unlock(int rank, MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_unlock(rank, win);
     struct oriel_epoch *epoch = window->epoch;
     bool known = rank >= 0 && rank < window->n;
@@ -108,9 +118,14 @@ int wrap_Win_unlock(int rank, MPI_Win win)
     return error;
 }
 
-int wrap_Win_lock_all(int assert, MPI_Win win)
+int wrap_Win_unlock(int rank, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_unlock(rank, win) : unlock(rank, win);
+}
+
+static NOINLINE int lock_all(int assert, MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_lock_all(assert, win);
     struct oriel_epoch *epoch = window->epoch;
     unsigned bits = assert &MPI_MODE_NOCHECK ? ORIEL_LOCK_NOCHECK : 0;
@@ -126,9 +141,14 @@ int wrap_Win_lock_all(int assert, MPI_Win win)
     return error;
 }
 
-int wrap_Win_unlock_all(MPI_Win win)
+int wrap_Win_lock_all(int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_lock_all(assert, win) : lock_all(assert, win);
+}
+
+static NOINLINE int unlock_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_unlock_all(win);
     struct oriel_epoch *epoch = window->epoch;
     if (oriel_epoch_load(&epoch->all) & ORIEL_LOCK_ELIDED) {
@@ -142,6 +162,11 @@ int wrap_Win_unlock_all(MPI_Win win)
     if (!error) oriel_epoch_unlock_all(epoch);
     if (error && was_dirty) oriel_epoch_soil(epoch, -1);
     return error;
+}
+
+int wrap_Win_unlock_all(MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_unlock_all(win) : unlock_all(win);
 }
 
 /* A flush of a lock that the native library has not heard of: nothing native was
@@ -164,9 +189,9 @@ static bool all_elided(const struct oriel_epoch *epoch)
     return count == held;
 }
 
-int wrap_Win_flush(int rank, MPI_Win win)
+static NOINLINE int flush(int rank, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_flush(rank, win);
     struct oriel_epoch *epoch = window->epoch;
     if (elided(epoch, rank)) return MPI_SUCCESS;
@@ -178,9 +203,14 @@ int wrap_Win_flush(int rank, MPI_Win win)
     return error;
 }
 
-int wrap_Win_flush_all(MPI_Win win)
+int wrap_Win_flush(int rank, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_flush(rank, win) : flush(rank, win);
+}
+
+static NOINLINE int flush_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_flush_all(win);
     struct oriel_epoch *epoch = window->epoch;
     if (all_elided(epoch)) return MPI_SUCCESS;
@@ -192,17 +222,22 @@ int wrap_Win_flush_all(MPI_Win win)
     return error;
 }
 
+int wrap_Win_flush_all(MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_flush_all(win) : flush_all(win);
+}
+
 /* Local completion says nothing of the target: it stays dirty. */
 int wrap_Win_flush_local(int rank, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     if (window && elided(window->epoch, rank)) return MPI_SUCCESS;
     return native.Win_flush_local(rank, win);
 }
 
 int wrap_Win_flush_local_all(MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     if (window && all_elided(window->epoch)) return MPI_SUCCESS;
     return native.Win_flush_local_all(win);
 }
@@ -211,16 +246,16 @@ int wrap_Win_flush_local_all(MPI_Win win)
  * full fence, which the library's own call need not contain. */
 int wrap_Win_sync(MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     int error = window ? oriel_sync_native(window, -1) : MPI_SUCCESS;
     if (!error) error = native.Win_sync(win);
     atomic_thread_fence(memory_order_seq_cst);
     return error;
 }
 
-int wrap_Win_fence(int assert, MPI_Win win)
+static NOINLINE int fence(int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_fence(assert, win);
     struct oriel_epoch *epoch = window->epoch;
     int error = oriel_sync_native(window, -1);
@@ -236,9 +271,14 @@ int wrap_Win_fence(int assert, MPI_Win win)
     return error;
 }
 
-int wrap_Win_start(MPI_Group group, int assert, MPI_Win win)
+int wrap_Win_fence(int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_fence(assert, win) : fence(assert, win);
+}
+
+static NOINLINE int start(MPI_Group group, int assert, MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_start(group, assert, win);
     int error = refuse_in_fence(window);
     if (!error) error = oriel_sync_native(window, -1);
@@ -247,9 +287,15 @@ int wrap_Win_start(MPI_Group group, int assert, MPI_Win win)
     return error;
 }
 
-int wrap_Win_complete(MPI_Win win)
+int wrap_Win_start(MPI_Group group, int assert, MPI_Win win)
 {
-    struct oriel_window *window = oriel_find(win);
+    return oriel_absent(win) ? native.Win_start(group, assert, win)
+                             : start(group, assert, win);
+}
+
+static NOINLINE int complete(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_complete(win);
     int error = oriel_sync_native(window, -1);
     if (error) return error;
@@ -260,6 +306,11 @@ int wrap_Win_complete(MPI_Win win)
     else if (was_dirty)
         oriel_epoch_soil(window->epoch, -1);
     return error;
+}
+
+int wrap_Win_complete(MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_complete(win) : complete(win);
 }
 
 /* Exposure: others' reads and updates of this rank's part, in memory order. */
