@@ -5,6 +5,10 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 
 find_path(ORIEL_UTHASH_DIR uthash.h DOC "Folder of uthash.h")
+if(NOT ORIEL_UTHASH_DIR)
+    message(FATAL_ERROR "uthash.h is missing: install uthash-dev (or uthash-devel), or "
+                        "set ORIEL_UTHASH_DIR")
+endif()
 
 find_package(PkgConfig QUIET)
 foreach(package IN ITEMS libfabric ucx hwloc)

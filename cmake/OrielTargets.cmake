@@ -7,9 +7,7 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/version.h.in"
 # liboriel: core and engines, compiled once for the shared and the static library.
 add_library(oriel-objects OBJECT)
 target_link_libraries(oriel-objects PUBLIC oriel-settings Threads::Threads)
-if(ORIEL_UTHASH_DIR)
-    target_include_directories(oriel-objects SYSTEM PUBLIC "${ORIEL_UTHASH_DIR}")
-endif()
+target_include_directories(oriel-objects SYSTEM PUBLIC "${ORIEL_UTHASH_DIR}")
 
 add_library(oriel SHARED $<TARGET_OBJECTS:oriel-objects>)
 add_library(oriel-static STATIC $<TARGET_OBJECTS:oriel-objects>)
@@ -60,9 +58,7 @@ foreach(mpi IN LISTS ORIEL_MPIS)
         target_link_libraries(${target}
             PRIVATE $<BUILD_INTERFACE:oriel-mpi-${mpi}> ${CMAKE_DL_LIBS})
         target_compile_definitions(${target} PRIVATE ORIEL_PMPI_KIND="${mpi}")
-        if(ORIEL_UTHASH_DIR)
-            target_include_directories(${target} SYSTEM PRIVATE "${ORIEL_UTHASH_DIR}")
-        endif()
+        target_include_directories(${target} SYSTEM PRIVATE "${ORIEL_UTHASH_DIR}")
         list(APPEND oriel_layers ${target})
     endforeach()
 endforeach()

@@ -15,8 +15,8 @@ build=(
     pkgconf            # finds the optional libraries
     mpich libmpich-dev # mpicc.mpich, mpiexec.mpich
     openmpi-bin libopenmpi-dev # mpicc.openmpi, mpiexec.openmpi
-    libfabric-dev libucx-dev libhwloc-dev # optional: fabrics and topology
     uthash-dev         # core/hash.h
+    libfabric-dev libucx-dev libhwloc-dev # optional: fabrics and topology
 )
 # To run ctest/run.sh as well.
 test=(
