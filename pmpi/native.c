@@ -28,6 +28,12 @@ oriel_function *oriel_native_symbol(const char *name)
     return NULL;
 }
 
+oriel_function *oriel_native_next(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
 static bool find_library(void)
 {
     return true;
@@ -35,6 +41,14 @@ static bool find_library(void)
 
 #else
 
+oriel_function *oriel_native_next(const char *name)
+{
+    oriel_function *function;
+    *(void **)&function = dlsym(RTLD_NEXT, name);
+    return function;
+}
+
+static bool found;
 static void *handle; /* of the library that provides PMPI_*; never closed */
 
 /* A loaded object that defines PMPI_Init itself: libmpi opened with RTLD_LOCAL. */
@@ -56,17 +70,17 @@ static bool find_library(void)
 {
     if (dlsym(RTLD_DEFAULT, "PMPI_Init")) {
         handle = RTLD_DEFAULT;
-        return true;
+        return found = true;
     }
     dl_iterate_phdr(visit, &handle);
-    return handle != NULL;
+    return found = handle != NULL;
 }
 
 oriel_function *oriel_native_symbol(const char *name)
 {
     /* POSIX says that a function's address fits; ISO C has no cast for it. */
-    oriel_function *function;
-    *(void **)&function = dlsym(handle, name);
+    oriel_function *function = NULL;
+    if (found) *(void **)&function = dlsym(handle, name);
     return function;
 }
 

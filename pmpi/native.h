@@ -29,7 +29,7 @@ extern struct oriel_native native;
 enum oriel_native_state {
     ORIEL_NATIVE_MATCH, /* the MPI that this layer was built for */
     ORIEL_NATIVE_OTHER, /* another one: hand every call through, raw */
-    ORIEL_NATIVE_NONE,  /* no PMPI_* function is to be found */
+    ORIEL_NATIVE_NONE,  /* none with PMPI_* functions: hand through what there is */
 };
 
 /* Find the library, once. found_out: what the library says it is, for
@@ -41,6 +41,9 @@ typedef void oriel_function(void);
 
 /* PMPI_<name>, by its whole name, in the library that was found, or NULL. */
 oriel_function *oriel_native_symbol(const char *name);
+
+/* MPI_<name>, by its whole name, in the libraries that come after us, or NULL. */
+oriel_function *oriel_native_next(const char *name);
 
 /* Address of an object that the library exports, or NULL. */
 void *oriel_native_object(const char *name);
