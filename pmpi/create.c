@@ -196,7 +196,7 @@ static int build_with(const struct plan *plan, void *base, struct oriel_row *row
     const struct oriel_request *request = plan->request;
     struct oriel_region *exposed[ORIEL_ENGINE_COUNT];
     struct oriel_row row;
-    int n, self;
+    int n = 0, self = 0;
     fill_row(plan, base, request->kind == ORIEL_KIND_CREATE || plan->take_over, exposed,
              &row);
     int error = native.Comm_size(request->comm, &n);
