@@ -57,6 +57,15 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&arena.lock);
 }
 
+/* The program may have closed the number, and something else may have it now. */
+static bool descriptor_is_ours(const struct segment *segment)
+{
+    struct stat status;
+
+    return segment->fd >= 0 && fstat(segment->fd, &status) == 0 &&
+           status.st_dev == segment->device && status.st_ino == segment->inode;
+}
+
 /* Make the segments private before the program's next instruction: no store of
  * the child may reach the parent's windows. Where the system refuses, the child
  * may read them but not write; that is loud, wrong bytes in the parent are not. */
@@ -65,13 +74,14 @@ static void after_fork_in_child(void)
     /* A child's child has private segments already, with the child's stores. */
     if (!atomic_load(&forked)) {
         for (struct segment *at = arena.segments; at; at = at->next) {
-            if (mmap(at->base, at->bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, at->fd,
-                     0) == MAP_FAILED &&
+            bool ours = descriptor_is_ours(at);
+
+            if ((!ours || mmap(at->base, at->bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, at->fd,
+                               0) == MAP_FAILED) &&
                 mprotect(at->base, at->bytes, PROT_READ) != 0)
                 munmap(at->base, at->bytes);
-            /* Now, while the number is surely ours; the mapping needs it no more. */
-            close(at->fd);
+            if (ours) close(at->fd); /* the mapping needs it no more */
             at->fd = -1;
         }
         atomic_store(&forked, true);
@@ -156,14 +166,6 @@ free_struct:
 
 /* Programs that close all descriptors, and then open files, exist: act on the
  * number only while it still is our segment. */
-static bool descriptor_is_ours(const struct segment *segment)
-{
-    struct stat status;
-
-    return segment->fd >= 0 && fstat(segment->fd, &status) == 0 &&
-           status.st_dev == segment->device && status.st_ino == segment->inode;
-}
-
 static void segment_destroy(struct segment *segment)
 {
     struct segment **at = &arena.segments;

@@ -19,6 +19,7 @@ enum {
     FAR_BYTES = 1024,
     SMALL_BYTES = 256,
     MANY = 32,
+    MOST_FAILURES = 8,
 };
 
 static uint64_t now_ns(void)
@@ -195,6 +196,24 @@ static bool scattered(const struct oriel_get *get, const struct plan *plan)
            (uint64_t)(plan->high - plan->low) / pieces > FAR_BYTES;
 }
 
+/* One line a target. -EIO and -EFAULT may be one read's own fault; a target that goes
+ * on failing is left to the native library, like a lost one. Its peer is kept until the
+ * window goes: other threads may be using it. */
+static enum oriel_reason engine_failed(struct oriel_target *target, int error)
+{
+    unsigned before =
+        atomic_fetch_add_explicit(&target->failures, 1, memory_order_relaxed);
+    if (before == 0)
+        oriel_log(ORIEL_LOG_WARN,
+                  "engine %s failed on a read: %s; the native library reads it",
+                  oriel_engines[target->engine]->name, oriel_strerror(error));
+    if ((error != -EIO && error != -EFAULT) || before + 1 >= MOST_FAILURES) {
+        target->why = ORIEL_NATIVE_engine_failed;
+        atomic_store_explicit(&target->link, ORIEL_LINK_NONE, memory_order_release);
+    }
+    return ORIEL_NATIVE_engine_failed;
+}
+
 static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *plan)
 {
     int error;
@@ -205,19 +224,7 @@ static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *p
         if (scattered(get, plan)) return ORIEL_NATIVE_scattered;
         error = read_pieces(get, plan);
     }
-    if (!error) return ORIEL_SERVED;
-    if (error == -ENOTSUP) return ORIEL_NATIVE_unreachable;
-    oriel_log(ORIEL_LOG_WARN,
-              "engine %s failed on a read: %s; the native library "
-              "reads it",
-              oriel_engines[plan->target->engine]->name, oriel_strerror(error));
-    if (error != -EIO && error != -EFAULT) {
-        /* The peer is kept until the window goes: other threads may be using it. */
-        plan->target->why = ORIEL_NATIVE_engine_failed;
-        atomic_store_explicit(&plan->target->link, ORIEL_LINK_NONE,
-                              memory_order_release);
-    }
-    return ORIEL_NATIVE_engine_failed;
+    return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
 }
 
 static inline enum oriel_reason serve(struct oriel_window *window,

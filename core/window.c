@@ -91,6 +91,7 @@ struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
     if (!window->targets || !window->epoch || (spec->sample && !window->latency))
         goto free_all;
     if (pthread_mutex_init(&window->lock, NULL)) goto free_all;
+    if (pthread_mutex_init(&window->take_lock, NULL)) goto free_all;
     window->n = spec->n;
     window->self = spec->self;
     window->threads = spec->threads;
@@ -123,6 +124,7 @@ void oriel_window_destroy(struct oriel_window *window)
         if (target->peer) oriel_engines[target->engine]->disconnect(target->peer);
     }
     oriel_window_withdraw(window->exposed);
+    pthread_mutex_destroy(&window->take_lock);
     pthread_mutex_destroy(&window->lock);
     free(window->latency);
     oriel_epoch_destroy(window->epoch);

@@ -48,10 +48,11 @@ struct oriel_target {
     struct oriel_peer *peer; /* owned; NULL where it is this process */
     uint64_t bytes;
     uint32_t disp_unit;
-    _Atomic uint8_t link; /* enum oriel_link; set last, with release order */
-    uint8_t engine;       /* of peer */
-    uint8_t path;         /* enum oriel_path, what a read is counted as */
-    uint8_t why;          /* enum oriel_reason, where link is NONE */
+    _Atomic uint8_t link;     /* enum oriel_link; set last, with release order */
+    _Atomic uint8_t failures; /* reads that failed */
+    uint8_t engine;           /* of peer */
+    uint8_t path;             /* enum oriel_path, what a read is counted as */
+    uint8_t why;              /* enum oriel_reason, where link is NONE */
 };
 
 /* Counters without atomic instructions where only one thread may call MPI. */
@@ -74,7 +75,8 @@ struct oriel_window {
     struct oriel_hist *latency; /* NULL unless reads are timed; owned */
     uint32_t sample;            /* time one read of so many; > 0 */
     _Atomic uint32_t tick;      /* reads, for sampling */
-    pthread_mutex_t lock;       /* connecting, and taking elided locks */
+    pthread_mutex_t take_lock;  /* taking elided locks natively, which may block */
+    pthread_mutex_t lock;       /* connecting, and the histogram */
     unsigned engines;           /* bit set of engine ids that may be used */
     bool passive;               /* no target is ours to serve: reads are only counted */
     void *user;                 /* the MPI layer's part of the window */

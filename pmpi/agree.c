@@ -13,22 +13,26 @@ static double now_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void give_up(MPI_Comm comm)
+/* How many times ORIEL_TIMEOUT_S is waited at window creation, as against MPI_Init,
+ * from which the ranks return together. */
+enum { LATE = 10 };
+
+static void give_up(MPI_Comm comm, double limit)
 {
     oriel_log(ORIEL_LOG_ERROR,
               "not all ranks load Oriel: use oriel run. (A rank did not answer within "
-              "ORIEL_TIMEOUT_S=%g s.) The job ends here, since the ranks would "
+              "%g s, see ORIEL_TIMEOUT_S.) The job ends here, since the ranks would "
               "disagree about its windows",
-              oriel_config_get()->timeout_s);
+              limit);
     native.Abort(comm, EXIT_FAILURE);
 }
 
 /* Polls, and sleeps between polls once the others are late: on a node with more ranks
  * than cores they need the core. */
-static int wait_for(MPI_Comm comm, MPI_Request *request)
+static int wait_for(MPI_Comm comm, MPI_Request *request, double limit)
 {
     const struct timespec nap = {.tv_nsec = 50000};
-    double start = now_s(), limit = oriel_config_get()->timeout_s;
+    double start = now_s();
     int done = 0, polls = 0, warned = 0;
     for (;;) {
         int error = native.Test(request, &done, MPI_STATUS_IGNORE);
@@ -41,56 +45,69 @@ static int wait_for(MPI_Comm comm, MPI_Request *request)
                            "waiting for a rank that is late, or that does not load "
                            "Oriel (oriel run loads it everywhere); %g s at most",
                            limit);
-        if (waited > limit) give_up(comm);
+        if (waited > limit) give_up(comm, limit);
     }
 }
 
-static int agree_late(MPI_Comm comm, const int64_t *in, int64_t *out, int n)
+static int agree_late(MPI_Comm comm, const int64_t *in, int64_t *out, int n,
+                      double limit)
 {
     MPI_Request request;
     int error = native.Iallreduce(in, out, n, MPI_INT64_T, MPI_MAX, comm, &request);
-    return error ? error : wait_for(comm, &request);
+    return error ? error : wait_for(comm, &request, limit);
 }
 
-bool oriel_agree_proven(MPI_Comm comm)
+/* Every member is one of MPI_COMM_WORLD's. */
+static bool inside_world(MPI_Comm comm)
 {
-    if (!oriel_layer.world_agreed) return false;
-    if (comm == MPI_COMM_WORLD) return true;
     MPI_Group mine, world;
-    int n = 0, proven = 1;
+    int n = 0, rank, inside = 1;
     if (native.Comm_group(comm, &mine)) return false;
     if (native.Comm_group(MPI_COMM_WORLD, &world)) {
         native.Group_free(&mine);
         return false;
     }
     native.Group_size(mine, &n);
-    int *ranks = malloc(2 * (size_t)n * sizeof *ranks);
-    if (ranks) {
-        for (int i = 0; i < n; i++)
-            ranks[i] = i;
-        if (native.Group_translate_ranks(mine, n, ranks, world, ranks + n)) proven = 0;
-        for (int i = 0; i < n; i++)
-            if (ranks[n + i] == MPI_UNDEFINED) proven = 0;
-    } else {
-        proven = 0;
-    }
-    free(ranks);
+    for (int i = 0; i < n && inside; i++)
+        inside =
+            native.Group_translate_ranks(mine, 1, &i, world, &rank) == MPI_SUCCESS &&
+            rank != MPI_UNDEFINED;
     native.Group_free(&mine);
     native.Group_free(&world);
-    return proven;
+    return inside;
+}
+
+bool oriel_agree_proven(MPI_Comm comm)
+{
+    return oriel_layer.world_proven && (comm == MPI_COMM_WORLD || inside_world(comm));
+}
+
+/* An exchange of the whole world proves it, and all ranks see that alike. */
+static void learn(MPI_Comm comm)
+{
+    int same = MPI_UNEQUAL;
+    if (oriel_layer.world_proven || !oriel_layer_world()) return;
+    if (native.Comm_compare(comm, MPI_COMM_WORLD, &same) == MPI_SUCCESS &&
+        (same == MPI_IDENT || same == MPI_CONGRUENT || same == MPI_SIMILAR))
+        oriel_layer.world_proven = true;
 }
 
 int oriel_agree_max(MPI_Comm comm, const int64_t *in, int64_t *out, int n)
 {
     if (oriel_agree_proven(comm))
         return native.Allreduce(in, out, n, MPI_INT64_T, MPI_MAX, comm);
-    return agree_late(comm, in, out, n);
+    /* A rank may be late for good reasons here, and nothing tells it from one that
+     * does not load Oriel. */
+    int error = agree_late(comm, in, out, n, LATE * oriel_config_get()->timeout_s);
+    if (!error) learn(comm);
+    return error;
 }
 
 void oriel_agree_world(void)
 {
     int64_t in[1] = {oriel_config_get()->stats[0] != '\0'}, out[1];
-    if (agree_late(MPI_COMM_WORLD, in, out, 1)) return;
+    if (agree_late(MPI_COMM_WORLD, in, out, 1, oriel_config_get()->timeout_s)) return;
+    oriel_layer.world_proven = true;
     oriel_layer.world_agreed = true;
     oriel_layer.report = out[0] != 0;
 }

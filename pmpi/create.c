@@ -22,6 +22,7 @@ enum vote {
     VOTE_TAKEOVER,   /* enum oriel_takeover */
     VOTE_TAKEOVER_NEG,
     VOTE_STRICT, /* ORIEL_STRICT, and no engine works here */
+    VOTE_REPORT, /* counters are wanted */
     VOTES
 };
 enum { LAYOUT = 1 };
@@ -79,6 +80,7 @@ static int make_native(const struct oriel_request *request, MPI_Win *win)
     oriel_guard_enter();
     int error = request->native(request, win);
     oriel_guard_leave();
+    if (!error) oriel_windows_evict(*win);
     return error;
 }
 
@@ -139,26 +141,27 @@ static void track(const struct oriel_request *request, struct oriel_window_spec 
     oriel_windows_add(mine);
 }
 
+/* One redirected window: memory, rows, the native window, and ours beside it. */
+struct plan {
+    const struct oriel_request *request;
+    struct oriel_wish wish;
+    uint64_t index;
+    bool take_over, native_mapped, no_locks, report;
+    enum oriel_access access;
+};
+
 /* Everything that Oriel does not add to: the library maps it itself, everywhere, and
  * nobody wants to read counters. */
-static bool needless(const struct oriel_row *rows, int n, int self)
+static bool needless(const struct plan *plan, const struct oriel_row *rows, int n,
+                     int self)
 {
-    if (oriel_layer.report) return false;
+    if (plan->report) return false;
     for (int i = 0; i < n; i++)
         if (!(rows[i].flags & ORIEL_ROW_NATIVE_MAPPED) ||
             rows[i].host != rows[self].host)
             return false;
     return true;
 }
-
-/* One redirected window: memory, rows, the native window, and ours beside it. */
-struct plan {
-    const struct oriel_request *request;
-    struct oriel_wish wish;
-    uint64_t index;
-    bool take_over, native_mapped, no_locks;
-    enum oriel_access access;
-};
 
 static void fill_row(const struct plan *plan, void *base, bool known,
                      struct oriel_region *exposed[], struct oriel_row *row)
@@ -177,7 +180,7 @@ static void fill_row(const struct plan *plan, void *base, bool known,
     if (!known || !oriel_layer.rules || !base) return;
     if (oriel_device_memory(base, row->bytes)) return;
     row->flags |= ORIEL_ROW_USABLE;
-    oriel_window_expose(base, row->bytes, oriel_engines_open(ORIEL_ENGINES_ALL),
+    oriel_window_expose(base, row->bytes, oriel_engines_open(oriel_layer.engines),
                         exposed, row);
 }
 
@@ -208,7 +211,7 @@ static int build_with(const struct plan *plan, void *base, struct oriel_row *row
     if (!error)
         error = plan->take_over && together ? make_on(request, base, win)
                                             : make_native(request, win);
-    if (error || !together || needless(rows, n, self)) {
+    if (error || !together || needless(plan, rows, n, self)) {
         oriel_window_withdraw(exposed);
         free(rows);
         free(mine);
@@ -233,7 +236,9 @@ static int build_with(const struct plan *plan, void *base, struct oriel_row *row
         .threads = oriel_layer.threads,
         .sample = oriel_layer.report ? (uint32_t)oriel_config_get()->stats_sample : 0,
         .access = plan->access,
-        .engines = plan->wish.serve ? oriel_engines_open(plan->wish.engines) : 0,
+        .engines = plan->wish.serve
+                       ? oriel_engines_open(plan->wish.engines & oriel_layer.engines)
+                       : 0,
         .base = base,
     };
     track(request, &spec, mine, rows, exposed);
@@ -277,8 +282,9 @@ static void cast_votes(const struct oriel_request *request,
         request->kind == ORIEL_KIND_ALLOCATE && asks_native_memory(request->info);
     votes[VOTE_TAKEOVER] = takeover;
     votes[VOTE_TAKEOVER_NEG] = -(int)takeover;
-    votes[VOTE_STRICT] =
-        config->strict && wish->serve && !oriel_engines_open(wish->engines);
+    votes[VOTE_REPORT] = oriel_layer.report || config->stats[0];
+    votes[VOTE_STRICT] = config->strict && wish->serve &&
+                         !oriel_engines_open(wish->engines & oriel_layer.engines);
 }
 
 static bool takes_over(const struct oriel_request *request, const int64_t heard[VOTES])
@@ -315,6 +321,7 @@ static int agreed(const struct oriel_request *request, const struct oriel_wish *
         .index = index,
         .take_over = takes_over(request, heard),
         .no_locks = heard[VOTE_NO_LOCKS] != 0,
+        .report = heard[VOTE_REPORT] != 0,
         .access = (enum oriel_access)(ORIEL_ACCESS_IMMUTABLE - heard[VOTE_GENERAL]),
     };
     plan.native_mapped =

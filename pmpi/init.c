@@ -52,8 +52,7 @@ static void prepare(void)
                   config->windows, message);
     }
     const char *bad = NULL;
-    unsigned engines;
-    if (oriel_engines_parse(config->engines, &engines, &bad)) {
+    if (oriel_engines_parse(config->engines, &oriel_layer.engines, &bad)) {
         oriel_rules_destroy(oriel_layer.rules);
         oriel_layer.rules = NULL;
         oriel_log(ORIEL_LOG_ERROR,
@@ -95,7 +94,7 @@ static int no_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *ou
     return MPI_SUCCESS;
 }
 
-static bool world_initialized(void)
+bool oriel_layer_world(void)
 {
     int initialized = 0, finalized = 0;
     native.Initialized(&initialized);
@@ -105,16 +104,18 @@ static bool world_initialized(void)
 
 static void watch_finalize(void)
 {
+    static bool watched;
     int keyval;
-    if (!world_initialized()) return; /* Sessions: MPI_Session_finalize it is */
+    if (watched || !oriel_layer_world())
+        return; /* Sessions: MPI_Session_finalize it is */
     if (native.Comm_create_keyval(no_copy, at_finalize, &keyval, NULL)) return;
-    native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    watched = native.Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS;
 }
 
 static void find_thread_level(void)
 {
     int provided = MPI_THREAD_MULTIPLE;
-    if (world_initialized()) native.Query_thread(&provided);
+    if (oriel_layer_world()) native.Query_thread(&provided);
     oriel_layer.threads = provided == MPI_THREAD_MULTIPLE;
 }
 
@@ -126,6 +127,8 @@ static void make_private(MPI_Comm comm)
     MPI_Group all, self;
     int rank;
     oriel_layer.private_comm = MPI_COMM_NULL;
+    /* Not from a session that may end before the world does. */
+    if (oriel_layer_world()) comm = MPI_COMM_SELF;
     if (native.Comm_rank(comm, &rank) || native.Comm_group(comm, &all)) return;
     if (native.Group_incl(all, 1, &rank, &self) == MPI_SUCCESS) {
         if (native.Comm_create_group(comm, self, 0, &made)) made = MPI_COMM_NULL;
@@ -188,6 +191,9 @@ static void initialized(void)
     if (native.Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
         oriel_log_set_rank(rank);
     oriel_agree_world();
+    oriel_report_rearm();
+    /* Also where no window comes: all ranks join the report. */
+    if (oriel_layer.report) watch_finalize();
 }
 
 int wrap_Init(int *argc, char ***argv)
@@ -210,7 +216,8 @@ int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 int wrap_Finalize(void)
 {
-    if (world_initialized()) finish();
+    if (oriel_layer_world()) finish();
+    oriel_layer.world_proven = oriel_layer.world_agreed = false;
     oriel_guard_enter();
     int error = native.Finalize();
     oriel_guard_leave();
@@ -236,7 +243,7 @@ int wrap_Session_finalize(MPI_Session *session)
     bool last = sessions == 1;
     if (sessions > 0) sessions--;
     pthread_mutex_unlock(&start_lock);
-    if (last && !world_initialized()) finish();
+    if (last && !oriel_layer_world()) finish();
     return native.Session_finalize(session);
 }
 #endif

@@ -21,7 +21,9 @@
 
 struct oriel_layer {
     struct oriel_rules *rules; /* NULL: disabled, see oriel_layer_prepare */
-    bool world_agreed;         /* every rank of MPI_COMM_WORLD has the layer */
+    bool world_proven;         /* every rank of MPI_COMM_WORLD has the layer */
+    bool world_agreed;         /* ... and joins the report: MPI_Init was seen */
+    unsigned engines;          /* those of ORIEL_ENGINES */
     bool report;               /* some rank asked for ORIEL_STATS (agreed) */
     bool threads;              /* MPI_THREAD_MULTIPLE */
     bool started;              /* engines are open, some window is redirected */
@@ -36,6 +38,8 @@ extern struct oriel_layer oriel_layer;
  * ORIEL_WINDOWS=none, leaves rules NULL: the layer then only joins the others'
  * exchanges. */
 void oriel_layer_prepare(void);
+/* MPI_Init was called, and MPI_Finalize not yet. */
+bool oriel_layer_world(void);
 /* At the first window that some rank wants: engines, datatypes, the private
  * communicator. Local; comm is the window's. */
 void oriel_layer_start(MPI_Comm comm);
@@ -111,6 +115,10 @@ oriel_mpi_window(const struct oriel_window *window)
     return window->user;
 }
 
+/* A handle that the library has just given out is not the tracked window's that had it
+ * before: that one was freed where nobody saw it. */
+void oriel_windows_evict(MPI_Win win);
+
 /* Withdraw the windows that the program did not free. */
 void oriel_windows_fini(void);
 
@@ -141,6 +149,9 @@ void oriel_progress_tick(uint64_t bytes);
 
 /* Keep a window's counters past its free. */
 void oriel_report_keep(const struct oriel_mpi_window *window);
+/* MPI_Init was called: a report is due at MPI_Finalize, whatever sessions did before.
+ */
+void oriel_report_rearm(void);
 /* Collective over MPI_COMM_WORLD where world_agreed, else this process only. */
 void oriel_report_write(void);
 

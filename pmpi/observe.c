@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include "pmpi/datatype.h"
 #include "pmpi/layer.h"
 
 /*
@@ -14,23 +15,27 @@ static __attribute__((noinline)) int before(struct oriel_window *window, int tar
     return error;
 }
 
+/* What proves a lazy lock is a transfer of at least one byte. */
 static __attribute__((noinline)) int after(struct oriel_window *window, int target,
-                                           bool transfers, int error)
+                                           MPI_Count count, MPI_Datatype type,
+                                           int error)
 {
     oriel_epoch_update(window->epoch, target);
-    if (!error && transfers) oriel_epoch_use(window->epoch, target);
+    if (error || count <= 0 || window->epoch->rules.lock_holds) return error;
+    const struct oriel_layout *layout = oriel_datatype_layout(type);
+    if (layout && layout->bytes) oriel_epoch_use(window->epoch, target);
     return error;
 }
 
 /* Marked dirty before and after: another thread may flush between the two. */
-#define ORIEL_UPDATE(name, target, count, params, args)                                \
+#define ORIEL_UPDATE(name, target, count, type, params, args)                          \
     int wrap_##name params                                                             \
     {                                                                                  \
         struct oriel_window *window = oriel_find_served(win);                          \
         if (!window) return native.name args;                                          \
         int error = before(window, target);                                            \
         if (error) return error;                                                       \
-        return after(window, target, (count) > 0, native.name args);                   \
+        return after(window, target, count, type, native.name args);                   \
     }
 
 #define PUT_PARAMS(COUNT)                                                              \
@@ -43,19 +48,19 @@ static __attribute__((noinline)) int after(struct oriel_window *window, int targ
 #define FETCH_ARGS origin, n, type, result, rn, rtype, rank, disp, tn, ttype
 
 #define ORIEL_UPDATES(suffix, COUNT)                                                   \
-    ORIEL_UPDATE(Put##suffix, rank, tn, (PUT_PARAMS(COUNT), MPI_Win win),              \
+    ORIEL_UPDATE(Put##suffix, rank, tn, ttype, (PUT_PARAMS(COUNT), MPI_Win win),       \
                  (PUT_ARGS, win))                                                      \
-    ORIEL_UPDATE(Rput##suffix, rank, tn,                                               \
+    ORIEL_UPDATE(Rput##suffix, rank, tn, ttype,                                        \
                  (PUT_PARAMS(COUNT), MPI_Win win, MPI_Request * request),              \
                  (PUT_ARGS, win, request))                                             \
-    ORIEL_UPDATE(Accumulate##suffix, rank, tn,                                         \
+    ORIEL_UPDATE(Accumulate##suffix, rank, tn, ttype,                                  \
                  (PUT_PARAMS(COUNT), MPI_Op op, MPI_Win win), (PUT_ARGS, op, win))     \
-    ORIEL_UPDATE(Raccumulate##suffix, rank, tn,                                        \
+    ORIEL_UPDATE(Raccumulate##suffix, rank, tn, ttype,                                 \
                  (PUT_PARAMS(COUNT), MPI_Op op, MPI_Win win, MPI_Request * request),   \
                  (PUT_ARGS, op, win, request))                                         \
-    ORIEL_UPDATE(Get_accumulate##suffix, rank, tn,                                     \
+    ORIEL_UPDATE(Get_accumulate##suffix, rank, tn, ttype,                              \
                  (FETCH_PARAMS(COUNT), MPI_Op op, MPI_Win win), (FETCH_ARGS, op, win)) \
-    ORIEL_UPDATE(Rget_accumulate##suffix, rank, tn,                                    \
+    ORIEL_UPDATE(Rget_accumulate##suffix, rank, tn, ttype,                             \
                  (FETCH_PARAMS(COUNT), MPI_Op op, MPI_Win win, MPI_Request * request), \
                  (FETCH_ARGS, op, win, request))
 
@@ -64,11 +69,11 @@ ORIEL_UPDATES(, int)
 ORIEL_UPDATES(_c, MPI_Count)
 #endif
 
-ORIEL_UPDATE(Fetch_and_op, rank, 1,
+ORIEL_UPDATE(Fetch_and_op, rank, 1, type,
              (const void *origin, void *result, MPI_Datatype type, int rank,
               MPI_Aint disp, MPI_Op op, MPI_Win win),
              (origin, result, type, rank, disp, op, win))
-ORIEL_UPDATE(Compare_and_swap, rank, 1,
+ORIEL_UPDATE(Compare_and_swap, rank, 1, type,
              (const void *origin, const void *compare, void *result, MPI_Datatype type,
               int rank, MPI_Aint disp, MPI_Win win),
              (origin, compare, result, type, rank, disp, win))

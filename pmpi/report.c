@@ -158,6 +158,11 @@ static void write_job(void)
     free(bytes);
 }
 
+void oriel_report_rearm(void)
+{
+    written = false;
+}
+
 void oriel_report_write(void)
 {
     if (written || !wanted()) return;

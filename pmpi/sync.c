@@ -48,12 +48,27 @@ int oriel_sync_take(struct oriel_window *window, int target)
         first = 0;
         last = window->n - 1;
     }
-    pthread_mutex_lock(&window->lock);
+    pthread_mutex_lock(&window->take_lock);
     int error = take_all(window);
     for (int i = first; i <= last && !error; i++)
         error = take_target(window, i);
-    pthread_mutex_unlock(&window->lock);
+    pthread_mutex_unlock(&window->take_lock);
     return error;
+}
+
+/* Give back a lock that the library has not heard of; rank < 0: lock_all. False: it
+ * has, perhaps by another thread's call just now. */
+static bool drop_elided(struct oriel_window *window, int rank)
+{
+    struct oriel_epoch *epoch = window->epoch;
+    const _Atomic uint8_t *word = rank < 0 ? &epoch->all : &epoch->target[rank].lock;
+    if (!(oriel_epoch_load(word) & ORIEL_LOCK_ELIDED)) return false;
+    if (window->threads) pthread_mutex_lock(&window->take_lock);
+    bool still = oriel_epoch_load(word) & ORIEL_LOCK_ELIDED;
+    if (still && rank < 0) oriel_epoch_unlock_all(epoch);
+    if (still && rank >= 0) oriel_epoch_unlock(epoch, rank);
+    if (window->threads) pthread_mutex_unlock(&window->take_lock);
+    return still;
 }
 
 /* The native library has seen no operation in a fence epoch whose reads were all
@@ -105,10 +120,7 @@ static NOINLINE int unlock(int rank, MPI_Win win)
     if (!window) return native.Win_unlock(rank, win);
     struct oriel_epoch *epoch = window->epoch;
     bool known = rank >= 0 && rank < window->n;
-    if (known && oriel_epoch_load(&epoch->target[rank].lock) & ORIEL_LOCK_ELIDED) {
-        oriel_epoch_unlock(epoch, rank);
-        return MPI_SUCCESS;
-    }
+    if (known && drop_elided(window, rank)) return MPI_SUCCESS;
     int error = oriel_sync_native(window, rank);
     if (error) return error;
     bool was_dirty = known && oriel_epoch_clean(epoch, rank);
@@ -151,10 +163,7 @@ static NOINLINE int unlock_all(MPI_Win win)
     struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_unlock_all(win);
     struct oriel_epoch *epoch = window->epoch;
-    if (oriel_epoch_load(&epoch->all) & ORIEL_LOCK_ELIDED) {
-        oriel_epoch_unlock_all(epoch);
-        return MPI_SUCCESS;
-    }
+    if (drop_elided(window, -1)) return MPI_SUCCESS;
     int error = oriel_sync_native(window, -1);
     if (error) return error;
     bool was_dirty = oriel_epoch_clean(epoch, -1);

@@ -39,6 +39,14 @@ void oriel_windows_add(struct oriel_mpi_window *mine)
     pthread_mutex_unlock(&list_lock);
 }
 
+void oriel_windows_evict(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find(win);
+    if (!window) return;
+    /* Its memory stays: peers may be reading it still. It is withdrawn at the end. */
+    oriel_window_remove(window);
+}
+
 static void forget(struct oriel_mpi_window *mine)
 {
     pthread_mutex_lock(&list_lock);
@@ -239,13 +247,17 @@ int wrap_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Co
                              void *baseptr, MPI_Win *win)
 {
     oriel_layer.created++;
-    return native.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+    int error = native.Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
+    if (!error) oriel_windows_evict(*win);
+    return error;
 }
 
 int wrap_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     oriel_layer.created++;
-    return native.Win_create_dynamic(info, comm, win);
+    int error = native.Win_create_dynamic(info, comm, win);
+    if (!error) oriel_windows_evict(*win);
+    return error;
 }
 
 #if MPI_VERSION >= 4
@@ -294,6 +306,8 @@ int wrap_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
                                MPI_Comm comm, void *baseptr, MPI_Win *win)
 {
     oriel_layer.created++;
-    return native.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+    int error = native.Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+    if (!error) oriel_windows_evict(*win);
+    return error;
 }
 #endif
