@@ -96,8 +96,8 @@ compile_library() {
 launch_args() {
     printf '%s\n' -n "$2"
     [ "$1" = openmpi ] || return 0
-    printf '%s\n' --oversubscribe --bind-to none
-    [ "$2" -le 2 ] || printf '%s\n' --mca mpi_yield_when_idle 1
+    # Ranks poll; on a busy machine they must give way to each other.
+    printf '%s\n' --oversubscribe --bind-to none --mca mpi_yield_when_idle 1
 }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 

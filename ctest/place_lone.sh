@@ -14,7 +14,7 @@ loaded=(env ORIEL_TIMEOUT_S=3 ORIEL_WINDOWS=all "LD_PRELOAD=$(layer_file "$mpi")
     "$program")
 plain=("$program")
 options=()
-[ "$mpi" = openmpi ] && options=(--oversubscribe --bind-to none)
+[ "$mpi" = openmpi ] && options=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 
 # One program a rank, after each other: launch "first" RANK...; RANK is loaded or plain.
 launch() {

@@ -44,7 +44,7 @@ check_native "oriel run --windows none"
 # MPMD: both parts of the line get the layer.
 first=(-n 1 "$program")
 options=()
-[ "$mpi" = openmpi ] && options=(--oversubscribe --bind-to none)
+[ "$mpi" = openmpi ] && options=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
 launch "$oriel" run -- "$launcher" "${options[@]}" "${first[@]}" : "${first[@]}"
 redirected "oriel run with two parts of a line"
 finish

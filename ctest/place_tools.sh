@@ -79,6 +79,8 @@ hidden "half of both" Init Get Win_flush Win_unlock Free_mem
 # Tools that nobody here wrote.
 for tool in $(find /usr/lib -name libompitrace.so -o -name ompi_monitoring_prof.so); do
     [ "$mpi" = openmpi ] || continue
+    ranks "$mpi" 2 "LD_PRELOAD=$tool" -- "$work/hazard"
+    [ "$code" -eq 0 ] || { echo "${tool##*/} does not work here alone"; continue; }
     for order in "$tool:$layer" "$layer:$tool"; do
         ranks "$mpi" 2 ORIEL_WINDOWS=all "LD_PRELOAD=$order" -- "$work/hazard"
         check_right "$(echo "$order" | tr : '\n' | xargs -n 1 basename | paste -sd:)"
