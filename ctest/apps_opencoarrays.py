@@ -29,6 +29,13 @@ LEFT_OUT = re.compile(r"image_fail|sync_image_ring_abort|random_init|asynchronou
 PASSED = re.compile("Test passed.", re.DOTALL)
 # The one program that has no test there: it prints a time after these words.
 PASSED_ELSE = {"coarray_distributed_transpose": re.compile("test passed:")}
+# Images read what others still initialise, without a sync: the outcome is chance, with
+# any MPI. OpenCoarrays' ctest leaves it out, too ("possible logic error").
+RACY = ("increment_my_neighbor",)
+# 10^5 barriers and more: minutes where ranks outnumber free cores.
+SLOW = ("alloc_comp_multidim_shape", "coarray_burgers_pde",
+        "coarray_distributed_transpose", "get_array", "send_array")
+SLOWER = 10  # their share of time
 # Passing programs under Oriel with the packaged versions, at 4 images. MPICH 4.0.2
 # alone passes 53: its windows that are not 16-byte aligned are wrong.
 LEAST = {"mpich": 69, "openmpi": 73}
@@ -65,14 +72,19 @@ class Runner:
             print(f"{self.preload} is missing: this will take long")
             self.preload = ""
 
+    def limit(self, path):
+        """Seconds for this program."""
+        slow = os.path.basename(path) in SLOW
+        return self.options.limit * (SLOWER if slow else 1)
+
     def natively(self, path):
         """The program without Oriel. Returns a Result."""
-        return self.mpi.run(self.options.images, [path], self.options.limit,
+        return self.mpi.run(self.options.images, [path], self.limit(path),
                             self.folder, preload=self.preload)
 
     def under_oriel(self, path):
         """The program with all its windows served. Returns (Result, report)."""
-        return self.mpi.run_oriel(self.options.images, [path], self.options.limit,
+        return self.mpi.run_oriel(self.options.images, [path], self.limit(path),
                                   self.folder, preload=self.preload)
 
     def run(self, path):
@@ -116,6 +128,8 @@ def faults(rows, least):
     """Sentences about what is wrong; empty if the test passes."""
     found = []
     for row in rows:
+        if row.name in RACY:
+            continue
         if row.oriel not in ("pass", "-") and row.native == "pass":
             found.append(f"{row.name}: passes natively, under Oriel: {row.oriel}")
         if row.oriel == "pass" and row.report is None:
@@ -124,7 +138,7 @@ def faults(rows, least):
             found += [f"{row.name}: {text}" for text in report_faults(row.report)]
             if row.report["totals"]["gets"] and not redirected(row.report):
                 found.append(f"{row.name}: reads, and none was redirected")
-    passed = sum(row.oriel == "pass" for row in rows)
+    passed = sum(row.oriel == "pass" and row.name not in RACY for row in rows)
     reading = sum(bool(row.report and row.report["totals"]["gets"]) for row in rows)
     if passed < least:
         found.append(f"{passed} programs pass under Oriel, {least} should")
@@ -142,7 +156,7 @@ def summary(rows, options):
         ran = len(rows) - count(key, "-")
         if ran:
             print(f"{key}: {count(key, 'pass')} of {ran} pass, {count(key, 'fail')} "
-                  f"fail, {count(key, 'hang')} do not end in {options.limit} s")
+                  f"fail, {count(key, 'hang')} do not end in time")
     if options.native:
         return 0
     reports = [row.report for row in rows if row.report]
@@ -164,7 +178,8 @@ def arguments():
     parser.add_argument("--native", action="store_true", help="without Oriel only")
     parser.add_argument("--both", action="store_true", help="each program both ways")
     parser.add_argument("--images", type=int, default=4)
-    parser.add_argument("--limit", type=float, default=60, help="seconds a program")
+    parser.add_argument("--limit", type=float, default=60,
+                        help="seconds a program; the long ones get ten times as many")
     parser.add_argument("--only", action="append", help="this program; repeatable")
     parser.add_argument("--verbose", action="store_true", help="outputs of failures")
     return parser.parse_args()
