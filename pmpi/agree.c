@@ -15,7 +15,7 @@ static double now_s(void)
 
 /* How many times ORIEL_TIMEOUT_S is waited at window creation, as against MPI_Init,
  * from which the ranks return together. */
-enum { LATE = 10 };
+enum { LATE = 5 };
 
 static void give_up(MPI_Comm comm, double limit)
 {

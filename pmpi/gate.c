@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "pmpi/gate.h"
 
 #include "core/log.h"
@@ -5,9 +6,11 @@
 #include "pmpi/native.h"
 #include "pmpi/wrap.h"
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Arguments as machine words: all of MPI's are integers or pointers, which both
  * x86-64 and AArch64 pass the same way. */
@@ -117,6 +120,31 @@ void oriel_gate_set(enum oriel_gate gate)
 }
 #undef WINDOW
 #undef ALWAYS
+
+#ifdef ORIEL_PMPI_DIRECT
+
+bool oriel_gate_hidden(void)
+{
+    return false; /* bound when the program was linked */
+}
+
+#else
+
+bool oriel_gate_hidden(void)
+{
+    bool hidden = false;
+#define ORIEL_WRAP(name, arguments, when)                                              \
+    {                                                                                  \
+        shape_##name *ours = oriel_entry_##name;                                       \
+        void *first = dlsym(RTLD_DEFAULT, "MPI_" #name);                               \
+        hidden |= memcmp(&first, &ours, sizeof first) != 0;                            \
+    }
+#include "pmpi/wrappers.def"
+#undef ORIEL_WRAP
+    return hidden;
+}
+
+#endif
 
 static void open_gate(void)
 {

@@ -45,6 +45,16 @@ static void prepare(void)
         oriel_layer.world_id = (uint64_t)getpid() << 32 | oriel_layer.host;
     oriel_arena_set_segment_bytes(config->arena_segment);
     if (config->broken) return; /* it was named when it was read */
+    if (oriel_gate_hidden()) {
+        /* Half of a window's calls unseen is worse than none of them served. */
+        if (strcmp(config->windows, "none") != 0)
+            oriel_log(
+                ORIEL_LOG_WARN,
+                "another tool wraps MPI functions before Oriel, which then does "
+                "not see them: redirection is off. Cure: name Oriel's layer first "
+                "in LD_PRELOAD, or leave the tool out");
+        return;
+    }
     if (oriel_rules_parse(config->windows, &oriel_layer.rules, message,
                           sizeof message)) {
         oriel_layer.rules = NULL;
