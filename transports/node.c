@@ -2,9 +2,8 @@
  * node.c - reads between processes of one node: memory of Oriel's arena through a
  * shared mapping, any other by process_vm_readv ("cma").
  *
- * Nothing listens and nothing is kept open: a blob says where the bytes are, and
- * the reader asks the kernel. Which way a peer is read is the reader's choice; a
- * region of the arena is offered both ways.
+ * Nothing listens and nothing is kept open: a blob says where the bytes are, and the
+ * reader asks the kernel. A region of the arena is offered both ways.
  */
 #define _GNU_SOURCE
 
