@@ -55,22 +55,7 @@ class Mpi:
 
     def run(self, ranks, argv, limit_s, cwd, variables=None, preload=""):
         """Run argv on so many ranks; stops it after limit_s."""
-        env = {k: v for k, v in os.environ.items()
-               if k != "LD_PRELOAD" and not k.startswith("ORIEL_")}
-        env.update(variables or {})
-        start = time.monotonic()
-        with tempfile.TemporaryFile() as file:
-            with subprocess.Popen(self.command(ranks, argv, preload), env=env, cwd=cwd,
-                                  stdin=subprocess.DEVNULL, stdout=file,
-                                  stderr=subprocess.STDOUT) as process:
-                try:
-                    code = process.wait(limit_s)
-                except subprocess.TimeoutExpired:
-                    code = None
-                    stop(process)
-            seconds = time.monotonic() - start
-            file.seek(0)
-            return Result(code, file.read().decode(errors="replace"), seconds)
+        return run_command(self.command(ranks, argv, preload), limit_s, cwd, variables)
 
     def run_oriel(self, ranks, argv, limit_s, cwd, variables=None, preload=""):
         """The same under Oriel, all windows served. Returns (Result, report or
@@ -85,6 +70,25 @@ class Mpi:
                 return result, None
             with open(path, encoding="utf-8") as file:
                 return result, json.load(file)
+
+
+def run_command(words, limit_s, cwd, variables=None):
+    """Run a command without the caller's ORIEL_ variables. Returns a Result."""
+    env = {k: v for k, v in os.environ.items()
+           if k != "LD_PRELOAD" and not k.startswith("ORIEL_")}
+    env.update(variables or {})
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as file:
+        with subprocess.Popen(words, env=env, cwd=cwd, stdin=subprocess.DEVNULL,
+                              stdout=file, stderr=subprocess.STDOUT) as process:
+            try:
+                code = process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                code = None
+                stop(process)
+        seconds = time.monotonic() - start
+        file.seek(0)
+        return Result(code, file.read().decode(errors="replace"), seconds)
 
 
 def descendants(pid):
