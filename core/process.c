@@ -194,13 +194,14 @@ static void log_refusal(const struct oriel_process *peer)
     const char *cure = "start both in the same way, or set ORIEL_CMA=off";
     char cause[128];
 
-    if (peer->uid != geteuid()) {
+    /* First, since uids of different namespaces say nothing. */
+    if (peer->user_namespace != self.user_namespace) {
+        snprintf(cause, sizeof cause, "it is in another user namespace");
+        cure = "run both in the same container, or without one";
+    } else if (peer->uid != geteuid()) {
         snprintf(cause, sizeof cause, "it runs as uid %u and this process as uid %u",
                  (unsigned)peer->uid, (unsigned)geteuid());
         cure = "run both as the same user";
-    } else if (peer->user_namespace != self.user_namespace) {
-        snprintf(cause, sizeof cause, "it is in another user namespace");
-        cure = "run both in the same container, or without one";
     } else if (yama_scope() > 0) {
         snprintf(cause, sizeof cause, "kernel.yama.ptrace_scope is %d", yama_scope());
         cure = "ask for kernel.yama.ptrace_scope=0, or use windows from "
