@@ -47,7 +47,8 @@ class Mpi:
         if self.name == "openmpi":
             words = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
             # Where ranks outnumber cores, those that wait must give way.
-            words += ["--mca", "mpi_yield_when_idle", "1"]
+            many = ranks > len(os.sched_getaffinity(0))
+            words += ["--mca", "mpi_yield_when_idle", "1"] if many else []
             words += ["-x", f"LD_PRELOAD={preload}"] if preload else []
         else:
             words = ["-genv", "LD_PRELOAD", preload] if preload else []

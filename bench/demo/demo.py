@@ -108,7 +108,7 @@ def show_nwchem(stage, number):
     command, atomic = mpi.command(2, [program, "water.nw"], ""), {"ARMCI_RMA_ATOMICITY": "0"}
     native = stage.run("natively", command, answer, variables=atomic)
     if stage.run("with Oriel", command, answer, "all", atomic) and not native:
-        return "NWChem, which gave no answer, gives the right one."
+        return "NWChem, which did not converge, finds the right energy."
     return "NWChem gives the same answer both ways."
 
 
