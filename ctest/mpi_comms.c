@@ -26,13 +26,17 @@ static void read_everyone(struct test_window *w, MPI_Comm comm, const int *world
     ALL_SERVED(w, n, "reads on a %s communicator are redirected", what);
 }
 
-static void on_communicator(MPI_Comm comm, enum kind kind, const char *what)
+/* The communicator is one of `parts` that make a window each. */
+static void on_communicator(MPI_Comm comm, int parts, enum kind kind, const char *what)
 {
     int n, *world_ranks;
     MPI_Comm_size(comm, &n);
     world_ranks = calloc((size_t)n, sizeof *world_ranks);
     MPI_Allgather(&test.rank, 1, MPI_INT, world_ranks, 1, MPI_INT, comm);
-    struct test_window w = window_open(comm, kind, BYTES, 1, "oriel_offload=true");
+    struct test_window w =
+        parts == 1 ? window_open(comm, kind, BYTES, 1, "oriel_offload=true")
+                   : window_open_in_turn(test.rank % parts, parts, comm, kind, BYTES, 1,
+                                         "oriel_offload=true");
     pattern_fill(w.base, (unsigned)test.rank, 0, BYTES);
     MPI_Barrier(comm);
     read_everyone(&w, comm, world_ranks, what);
@@ -51,7 +55,8 @@ static void together(MPI_Comm part, enum kind kind)
     MPI_Allgather(&test.rank, 1, MPI_INT, ranks, 1, MPI_INT, part);
     struct test_window a =
         window_open(MPI_COMM_WORLD, kind, BYTES, 1, "oriel_offload=true");
-    struct test_window b = window_open(part, kind, BYTES, 1, "oriel_offload=true");
+    struct test_window b = window_open_in_turn(test.rank % 2, 2, part, kind, BYTES, 1,
+                                               "oriel_offload=true");
     pattern_fill(a.base, (unsigned)test.rank, 0, BYTES);
     pattern_fill(b.base, (unsigned)test.rank, 0, BYTES);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -75,16 +80,16 @@ int main(int argc, char **argv)
     MPI_Comm_dup(reversed, &duplicate);
     for (int round = 0; round < rounds; round++) {
         enum kind kind = round % KIND_COUNT;
-        on_communicator(reversed, kind, "reversed");
-        on_communicator(rotated, kind, "rotated");
-        on_communicator(halves, kind, "halved");
-        on_communicator(duplicate, kind, "duplicated");
+        on_communicator(reversed, 1, kind, "reversed");
+        on_communicator(rotated, 1, kind, "rotated");
+        on_communicator(halves, 2, kind, "halved");
+        on_communicator(duplicate, 1, kind, "duplicated");
         together(halves, kind);
         /* Open MPI 4.1.4 makes no window on a communicator of one process. */
         if (!test.openmpi && alone != MPI_COMM_NULL && kind == KIND_CREATE)
-            on_communicator(alone, kind, "one-process");
+            on_communicator(alone, 1, kind, "one-process");
         if (!test.openmpi && kind == KIND_CREATE)
-            on_communicator(MPI_COMM_SELF, kind, "self");
+            on_communicator(MPI_COMM_SELF, 1, kind, "self");
     }
     MPI_Comm_free(&reversed);
     MPI_Comm_free(&rotated);

@@ -3,6 +3,7 @@
 #include "core/log.h"
 #include "pmpi/layer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -17,14 +18,32 @@ static double now_s(void)
  * from which the ranks return together. */
 enum { LATE = 5 };
 
-static void give_up(MPI_Comm comm, double limit)
+static void give_up(MPI_Comm comm, const char *cause)
 {
     oriel_log(ORIEL_LOG_ERROR,
-              "not all ranks load Oriel: use oriel run. (A rank did not answer within "
-              "%g s, see ORIEL_TIMEOUT_S.) The job ends here, since the ranks would "
-              "disagree about its windows",
-              limit);
+              "not all ranks load Oriel: use oriel run. (%s.) The job ends here, since "
+              "the ranks would disagree about its windows",
+              cause);
     native.Abort(comm, EXIT_FAILURE);
+}
+
+static void give_up_late(MPI_Comm comm, double limit)
+{
+    char cause[96];
+    snprintf(cause, sizeof cause, "A rank did not answer within %g s, see ORIEL_TIMEOUT_S",
+             limit);
+    give_up(comm, cause);
+}
+
+/* The exchange met another call of a rank without the layer: MPI then reports lengths
+ * that do not fit, and what it left behind fits no later call. */
+static void give_up_mismatched(MPI_Comm comm, int error)
+{
+    char text[MPI_MAX_ERROR_STRING] = "", cause[MPI_MAX_ERROR_STRING + 64];
+    int length;
+    native.Error_string(error, text, &length);
+    snprintf(cause, sizeof cause, "The ranks' first exchange failed: %s", text);
+    give_up(comm, cause);
 }
 
 /* Polls, and sleeps between polls once the others are late: on a node with more ranks
@@ -45,7 +64,7 @@ static int wait_for(MPI_Comm comm, MPI_Request *request, double limit)
                            "waiting for a rank that is late, or that does not load "
                            "Oriel (oriel run loads it everywhere); %g s at most",
                            limit);
-        if (waited > limit) give_up(comm, limit);
+        if (waited > limit) give_up_late(comm, limit);
     }
 }
 
@@ -54,7 +73,9 @@ static int agree_late(MPI_Comm comm, const int64_t *in, int64_t *out, int n,
 {
     MPI_Request request;
     int error = native.Iallreduce(in, out, n, MPI_INT64_T, MPI_MAX, comm, &request);
-    return error ? error : wait_for(comm, &request, limit);
+    if (!error) error = wait_for(comm, &request, limit);
+    if (error) give_up_mismatched(comm, error);
+    return error;
 }
 
 /* Every member is one of MPI_COMM_WORLD's. */
@@ -103,11 +124,29 @@ int oriel_agree_max(MPI_Comm comm, const int64_t *in, int64_t *out, int n)
     return error;
 }
 
-void oriel_agree_world(void)
+/* Lands where a call of a rank without the layer is taken for this exchange. */
+#define PROOF INT64_C(0x6f7269656c0a1b2c)
+
+static void exchange_world(void)
 {
-    int64_t in[1] = {oriel_config_get()->stats[0] != '\0'}, out[1];
-    if (agree_late(MPI_COMM_WORLD, in, out, 1, oriel_config_get()->timeout_s)) return;
+    double limit = oriel_config_get()->timeout_s;
+    int64_t in[] = {PROOF, -PROOF, oriel_config_get()->stats[0] != '\0'};
+    int64_t out[] = {0, 0, 0};
+    int error = agree_late(MPI_COMM_WORLD, in, out, 3, limit);
+    if (!error && (out[0] != PROOF || out[1] != -PROOF))
+        give_up(MPI_COMM_WORLD, "A rank answered with another call");
+    if (error) return;
     oriel_layer.world_proven = true;
     oriel_layer.world_agreed = true;
-    oriel_layer.report = out[0] != 0;
+    oriel_layer.report = out[2] != 0;
+}
+
+void oriel_agree_world(void)
+{
+    MPI_Errhandler before;
+    if (native.Comm_get_errhandler(MPI_COMM_WORLD, &before)) return;
+    native.Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    exchange_world();
+    native.Comm_set_errhandler(MPI_COMM_WORLD, before);
+    native.Errhandler_free(&before);
 }

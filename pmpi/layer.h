@@ -59,8 +59,11 @@ void oriel_agree_world(void);
 /* For a window that the native library has just made. */
 void oriel_library_rules(MPI_Win win, enum oriel_access access,
                          struct oriel_epoch_rules *out);
-/* Are MPI calls of this process possibly unseen (Fortran libraries loaded)? */
-bool oriel_library_fortran(void);
+
+/* ---- fortran.c: programs whose calls may pass unseen ----------------------------- */
+
+/* Are Fortran bindings of this MPI loaded? Then some calls are possibly unseen. */
+bool oriel_fortran_loaded(void);
 
 /* ---- takeover.c: whose memory MPI_Win_allocate gives ---------------------------- */
 

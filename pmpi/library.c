@@ -2,7 +2,6 @@
 #include "core/log.h"
 #include "pmpi/layer.h"
 
-#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +73,6 @@ static struct guarantees ask(MPI_Win win)
     return (struct guarantees){0};
 }
 
-static const char fortran_library[] = "libmpi_mpifh";
-
 #else
 
 static pthread_once_t device_once = PTHREAD_ONCE_INIT;
@@ -102,24 +99,7 @@ static struct guarantees ask(MPI_Win win)
     return (struct guarantees){is_ch4, is_ch4};
 }
 
-static const char fortran_library[] = "libmpichfort";
-
 #endif
-
-static int visit(struct dl_phdr_info *info, size_t size, void *out)
-{
-    (void)size;
-    if (!info->dlpi_name || !strstr(info->dlpi_name, fortran_library)) return 0;
-    *(bool *)out = true;
-    return 1;
-}
-
-bool oriel_library_fortran(void)
-{
-    bool found = false;
-    dl_iterate_phdr(visit, &found);
-    return found;
-}
 
 void oriel_library_rules(MPI_Win win, enum oriel_access access,
                          struct oriel_epoch_rules *out)
@@ -131,5 +111,5 @@ void oriel_library_rules(MPI_Win win, enum oriel_access access,
      * proves that the target has come to it, too. */
     out->stable = access != ORIEL_ACCESS_GENERAL && known.fence_barrier;
     /* A Put from Fortran may pass us unseen; it must find its lock held. */
-    out->elide = !oriel_library_fortran();
+    out->elide = !oriel_fortran_loaded();
 }

@@ -148,7 +148,7 @@ int wrap_Win_get_info(MPI_Win win, MPI_Info *info)
 MPI_Fint wrap_Win_c2f(MPI_Win win)
 {
     struct oriel_window *window = oriel_find(win);
-    if (window && oriel_library_fortran() &&
+    if (window && oriel_fortran_loaded() &&
         oriel_sync_native(window, -1) == MPI_SUCCESS)
         atomic_store(&oriel_mpi_window(window)->shared_out, true);
     return native.Win_c2f(win);
