@@ -84,8 +84,8 @@ static void halves(bool leave)
     int rank;
     MPI_Comm_split(MPI_COMM_WORLD, test.rank % 2, test.rank, &half);
     MPI_Comm_rank(half, &rank);
-    struct test_window w = window_open_in_turn(test.rank % 2, 2, half, KIND_CREATE, 64, 1,
-                                               "oriel_offload=true");
+    struct test_window w = window_open_in_turn(test.rank % 2, 2, half, KIND_CREATE, 64,
+                                               1, "oriel_offload=true");
     MPI_Win_lock_all(0, w.win);
     for (int i = 0; i < 2; i++)
         get(w.win, 1 - rank, 16);

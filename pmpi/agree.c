@@ -30,8 +30,8 @@ static void give_up(MPI_Comm comm, const char *cause)
 static void give_up_late(MPI_Comm comm, double limit)
 {
     char cause[96];
-    snprintf(cause, sizeof cause, "A rank did not answer within %g s, see ORIEL_TIMEOUT_S",
-             limit);
+    snprintf(cause, sizeof cause,
+             "A rank did not answer within %g s, see ORIEL_TIMEOUT_S", limit);
     give_up(comm, cause);
 }
 

@@ -13,7 +13,7 @@ static const char library[] = "libmpi_mpifh";
 #define UNSEEN "Open MPI's Fortran bindings call none of the functions that Oriel wraps"
 #else
 static const char library[] = "libmpichfort";
-#define UNSEEN "MPICH's mpi_f08 does not call the functions that Oriel wraps"
+#define UNSEEN "MPICH's mpi_f08 calls only some of the functions that Oriel wraps"
 #endif
 
 static int visit(struct dl_phdr_info *info, size_t size, void *out)
@@ -51,16 +51,20 @@ static bool is_first_rank(void)
     return true;
 }
 
-/* Windows were to be redirected and none came: say so where Fortran explains it. */
+/* Windows were to be redirected, and none came or only parts of their calls did: say so
+ * where Fortran explains it. mpi_f08 shows itself by an MPI_Init that nobody saw. */
 __attribute__((destructor)) static void explain(void)
 {
-    if (oriel_layer.created || getpid() != loaded_by || !oriel_fortran_loaded()) return;
+    if ((oriel_layer.created && oriel_layer.init_seen) || getpid() != loaded_by ||
+        !oriel_fortran_loaded())
+        return;
     const struct oriel_config *config = oriel_config_get();
     if (config->broken || strcmp(config->windows, "annotated") == 0 ||
         strcmp(config->windows, "none") == 0 || !is_first_rank())
         return;
     oriel_log(ORIEL_LOG_WARN,
-              "ORIEL_WINDOWS=%s, but no window was seen; if this Fortran program makes "
-              "any, they were native: " UNSEEN,
-              config->windows);
+              "ORIEL_WINDOWS=%s, but %s of this Fortran program passed by unseen, and "
+              "its reads were native: " UNSEEN,
+              config->windows,
+              oriel_layer.created ? "calls" : "the windows (if it makes any)");
 }

@@ -197,6 +197,7 @@ static void finish(void)
 static void initialized(void)
 {
     int rank;
+    oriel_layer.init_seen = true;
     oriel_layer_prepare();
     if (native.Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
         oriel_log_set_rank(rank);

@@ -21,6 +21,7 @@
 
 struct oriel_layer {
     struct oriel_rules *rules; /* NULL: disabled, see oriel_layer_prepare */
+    bool init_seen;            /* MPI_Init or MPI_Init_thread passed here */
     bool world_proven;         /* every rank of MPI_COMM_WORLD has the layer */
     bool world_agreed;         /* ... and joins the report: MPI_Init was seen */
     unsigned engines;          /* those of ORIEL_ENGINES */
