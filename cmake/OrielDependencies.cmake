@@ -1,5 +1,6 @@
-# Libraries beside MPI. None of the fabric libraries is linked yet: they are looked
-# for so that the summary can say what this machine offers.
+# Libraries beside MPI. Of the fabric libraries only the headers are needed here: an
+# engine opens the library when it is opened itself, so that a process which reads
+# nothing over a fabric does not load one.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -20,3 +21,15 @@ foreach(package IN ITEMS libfabric ucx hwloc)
         endif()
     endif()
 endforeach()
+
+# ORIEL_HAVE_OFI and ORIEL_HAVE_UCX: engines that are built.
+option(ORIEL_OFI "Build the ofi engine where libfabric's headers are" ON)
+option(ORIEL_UCX "Build the ucx engine where UCX's headers are" ON)
+set(ORIEL_HAVE_OFI 0)
+set(ORIEL_HAVE_UCX 0)
+if(ORIEL_OFI AND oriel_libfabric)
+    set(ORIEL_HAVE_OFI 1)
+endif()
+if(ORIEL_UCX AND oriel_ucx)
+    set(ORIEL_HAVE_UCX 1)
+endif()

@@ -21,6 +21,8 @@ add_library(oriel-settings INTERFACE)
 target_include_directories(oriel-settings INTERFACE
     "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
     "${PROJECT_BINARY_DIR}/generated")
+target_compile_definitions(oriel-settings INTERFACE
+    ORIEL_HAVE_OFI=${ORIEL_HAVE_OFI} ORIEL_HAVE_UCX=${ORIEL_HAVE_UCX})
 target_compile_options(oriel-settings INTERFACE
     -Wall -Wextra -Wpedantic -Wstrict-prototypes)
 

@@ -19,6 +19,7 @@
 
 #include "core/arena.h"
 #include "core/config.h"
+#include "core/service.h"
 #include "transports/engines.h"
 
 #include <errno.h>
@@ -118,20 +119,6 @@ static inline void peer_do_withdraw(const struct oriel_transport *transport,
     *slot = (struct peer_slot){0};
 }
 
-struct peer_service {
-    const struct oriel_transport *transport;
-    struct oriel_engine *engine;
-};
-
-static inline void *peer_serve(void *argument)
-{
-    const struct peer_service *service = argument;
-
-    while (service->transport->serve(service->engine, 100) >= 0)
-        ;
-    return NULL;
-}
-
 static inline bool peer_is_owner(char **argv)
 {
     return strcmp(argv[0], "owner") == 0;
@@ -140,31 +127,27 @@ static inline bool peer_is_owner(char **argv)
 /* argv: "owner", the engine. Ends when the test's end of the socket closes. */
 static inline int peer_own(char **argv)
 {
-    static struct peer_service service;
+    const struct oriel_transport *transport = oriel_engine_find(argv[1]);
+    struct oriel_engine *engine = NULL;
     static struct peer_slot slots[PEER_SLOTS];
     struct peer_order order;
     const char *why = "";
-    pthread_t thread;
 
     oriel_arena_set_segment_bytes(oriel_config_get()->arena_segment);
-    service.transport = oriel_engine_find(argv[1]);
-    if (!service.transport ||
-        service.transport->open(oriel_config_get(), &service.engine, &why) != 0) {
+    if (!transport || transport->open(oriel_config_get(), &engine, &why) != 0) {
         fprintf(stderr, "owner: engine %s: %s\n", argv[1], why);
         return 1;
     }
-    if (service.transport->serve &&
-        pthread_create(&thread, NULL, peer_serve, &service) != 0)
-        return 1;
+    if (oriel_service_add(transport, engine) != 0) return 1;
     while (read(PEER_SOCKET, &order, sizeof order) == sizeof order) {
         struct peer_slot *slot = &slots[order.slot];
         struct peer_answer answer = {0};
 
         if (order.what == PEER_EXPOSE)
-            answer.error = peer_do_expose(service.transport, service.engine, slot,
-                                          &order, &answer.blob);
+            answer.error =
+                peer_do_expose(transport, engine, slot, &order, &answer.blob);
         else if (order.what == PEER_WITHDRAW)
-            peer_do_withdraw(service.transport, slot);
+            peer_do_withdraw(transport, slot);
         else if (order.what == PEER_FILL)
             peer_fill(slot, order.seed);
         else if (order.what == PEER_DUMPABLE)

@@ -6,10 +6,11 @@
  * Errors:  0 or -errno. From get, -EAGAIN: queue full, progress and retry;
  *          -ENOTSUP: declined, nothing started; -EIO ends that read; any
  *          other ends the peer.
- * Threads: one caller at a time per engine for the reading side, unless the
- *          engine sets ORIEL_ENGINE_CONCURRENT; serve runs beside it on its
- *          own thread and endpoint. expose and withdraw may come from any
- *          thread.
+ * Threads: one caller at a time per engine for the reading side (connect,
+ *          disconnect, get, progress, cancel), unless the engine sets
+ *          ORIEL_ENGINE_CONCURRENT. The serving side (serve, rest) runs beside
+ *          it on one thread and an endpoint of its own. expose and withdraw may
+ *          come from any thread.
  */
 #ifndef ORIEL_TRANSPORT_H
 #define ORIEL_TRANSPORT_H
@@ -25,7 +26,7 @@ struct oriel_peer;   /* one exposed region of one other process */
 
 /* What an engine publishes about a region: opaque bytes, safe to copy and to
  * compare, complete in themselves. */
-enum { ORIEL_BLOB_MAX = 256 };
+enum { ORIEL_BLOB_MAX = 1024 };
 struct oriel_blob {
     uint32_t bytes;
     unsigned char data[ORIEL_BLOB_MAX];
@@ -56,7 +57,11 @@ struct oriel_transport {
      * string that lives for ever. */
     int (*open)(const struct oriel_config *config, struct oriel_engine **out,
                 const char **why_out);
+    /* No region, no peer and no serving thread is left. */
     void (*close)(struct oriel_engine *engine);
+    /* What was opened and why, for people, such as "tcp;ofi_rxm on eth0"; the string
+     * lives as long as the engine. NULL: there is nothing to choose. */
+    const char *(*describe)(const struct oriel_engine *engine);
 
     /* Let peers read [base, base + bytes); memory must outlive withdraw. */
     int (*expose)(struct oriel_engine *engine, void *base, size_t bytes,
@@ -82,10 +87,19 @@ struct oriel_transport {
     ssize_t (*get)(struct oriel_peer *peer, const struct oriel_span *spans, size_t n,
                    struct oriel_track *track);
     int (*progress)(struct oriel_engine *engine); /* NULL: nothing ever to do */
+    /* Give up all reads of this peer: on return none can touch local memory any more,
+     * and those that had not landed count as ended with -ECANCELED; so may reads of
+     * other peers, where the engine has to close an endpoint. The peer itself stays.
+     * NULL where reads are IMMEDIATE. */
+    void (*cancel)(struct oriel_peer *peer);
 
-    /* Serve remote reads for up to timeout_ms, asleep while there are none.
-     * NULL, or -ENOTSUP at the first call: this engine needs no thread. */
-    int (*serve)(struct oriel_engine *engine, int timeout_ms);
+    /* Serve remote reads that wait, without blocking. Returns how many events there
+     * were; 0: idle. NULL, or -ENOTSUP at the first call: this engine serves without
+     * a thread. Any other error: it serves no more. */
+    int (*serve)(struct oriel_engine *engine);
+    /* The thread wants to sleep. 0: *fd_out becomes readable when serve has something
+     * to do; -EAGAIN: it has now; -ENOTSUP, or NULL: nothing tells, nap and look. */
+    int (*rest)(struct oriel_engine *engine, int *fd_out);
 };
 
 #endif
