@@ -195,9 +195,14 @@ static int take(struct oriel_peer *peer, const struct oriel_span *span,
 static ssize_t get(struct oriel_peer *peer, const struct oriel_span *spans, size_t n,
                    struct oriel_track *track)
 {
+    struct oriel_ucx_reading *reading = peer->link->reading;
     size_t taken = 0;
-    int error = oriel_ucx_peer_ready(peer);
+    int error;
 
+    /* What an idle reader has not heard yet: that the region is gone. */
+    if (!reading->flying && reading->worker)
+        oriel_ucx.ucp_worker_progress(reading->worker);
+    error = oriel_ucx_peer_ready(peer);
     while (!error && taken < n) {
         error = take(peer, &spans[taken], track);
         if (!error) taken++;

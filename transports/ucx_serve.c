@@ -183,8 +183,7 @@ void oriel_ucx_serving_withdraw(struct oriel_region *region)
     oriel_ucx_readers_warn(region);
     for (deadline = now_ns() + GRACE_NS; region->holds && now_ns() < deadline;)
         if (!work(serving)) sched_yield();
-    while (region->holds)
-        oriel_ucx_reader_drop(region->holds->reader);
+    oriel_ucx_readers_end(region);
     HASH_DEL(serving->regions, region);
     if (region->memory) oriel_ucx.ucp_mem_unmap(serving->context, region->memory);
     give_lock(serving);
