@@ -314,7 +314,8 @@ static int open_worker(struct oriel_ucx_reading *reading)
     return error;
 }
 
-int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out)
+int oriel_ucx_reading_open(uint64_t chunk, const char *device,
+                           struct oriel_ucx_reading **out)
 {
     struct oriel_ucx_reading *reading = calloc(1, sizeof *reading);
     int error;
@@ -326,8 +327,8 @@ int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out)
         reading->flights[i].next = reading->free_flights;
         reading->free_flights = &reading->flights[i];
     }
-    error =
-        oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false, &reading->context);
+    error = oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false, device,
+                              &reading->context);
     if (error) goto free_reading;
     error = open_worker(reading);
     if (error) goto cleanup;

@@ -216,7 +216,7 @@ static int open_worker(struct oriel_ucx_serving *serving)
     return error;
 }
 
-int oriel_ucx_serving_open(struct oriel_ucx_serving **out)
+int oriel_ucx_serving_open(const char *device, struct oriel_ucx_serving **out)
 {
     struct oriel_ucx_serving *serving = calloc(1, sizeof *serving);
     const char *why;
@@ -228,7 +228,7 @@ int oriel_ucx_serving_open(struct oriel_ucx_serving **out)
     serving->last = &serving->first;
     pthread_mutex_init(&serving->lock, NULL);
     error = oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-                              true, &serving->context);
+                              true, device, &serving->context);
     if (error) goto destroy_lock;
     error = open_worker(serving);
     if (error) goto cleanup;
