@@ -238,6 +238,13 @@ static struct oriel_ucx_link *add_link(struct oriel_ucx_reading *reading,
     return made;
 }
 
+static void free_link(struct oriel_ucx_link *link)
+{
+    hide(link);
+    if (link->ep) oriel_ucx_drop(link->ep);
+    free(link);
+}
+
 static void remove_link(struct oriel_ucx_link *link)
 {
     struct oriel_ucx_link **at = &link->reading->links;
@@ -245,10 +252,8 @@ static void remove_link(struct oriel_ucx_link *link)
     while (*at != link)
         at = &(*at)->next;
     *at = link->next;
-    hide(link);
-    if (link->ep) oriel_ucx_drop(link->ep);
     link->reading->idle--;
-    free(link);
+    free_link(link);
 }
 
 /* Connections are kept for the next region of the same process. */
@@ -344,8 +349,12 @@ free_reading:
 
 void oriel_ucx_reading_close(struct oriel_ucx_reading *reading)
 {
-    while (reading->links)
-        remove_link(reading->links);
+    while (reading->links) {
+        struct oriel_ucx_link *link = reading->links;
+
+        reading->links = link->next;
+        free_link(link);
+    }
     if (reading->worker) {
         oriel_ucx.ucp_worker_progress(reading->worker);
         oriel_ucx.ucp_worker_destroy(reading->worker);

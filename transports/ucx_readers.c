@@ -215,6 +215,7 @@ void oriel_ucx_readers_end(struct oriel_region *region)
 
         /* By itself it would notice when UCX looks after silent peers, in 20 s. */
         tell(reader, -ECONNRESET, 0, 0);
+        drop_holds(region, reader, NULL);
         oriel_ucx_reader_drop(reader);
     }
 }
