@@ -15,7 +15,8 @@ struct call {
     MPI_Datatype target_type;
 };
 
-static enum oriel_reason route(struct oriel_window *window, const struct call *call)
+static enum oriel_reason route(struct oriel_window *window, const struct call *call,
+                               bool now)
 {
     if (window->passive)
         return oriel_route_decline(window, ORIEL_NATIVE_already_mapped);
@@ -35,6 +36,7 @@ static enum oriel_reason route(struct oriel_window *window, const struct call *c
         .target_layout = call->target_type == call->origin_type
                              ? NULL
                              : oriel_datatype_layout(call->target_type),
+        .now = now,
     };
     if (call->target_type == call->origin_type) get.target_layout = get.origin_layout;
     enum oriel_reason reason = oriel_route_get(window, &get);
@@ -88,7 +90,7 @@ static enum oriel_reason route_request(struct oriel_window *window,
         !(oriel_epoch_load(&epoch->target[call->target].lock) & ORIEL_LOCK_HELD) &&
         !(oriel_epoch_load(&epoch->all) & ORIEL_LOCK_HELD))
         return oriel_route_decline(window, ORIEL_NATIVE_no_epoch);
-    return route(window, call);
+    return route(window, call, true);
 }
 
 /* True when the bytes have landed. Else the native call has to follow, unless
@@ -97,7 +99,7 @@ static bool serve(struct oriel_window *window, const struct call *call, bool req
                   int *error_out)
 {
     enum oriel_reason reason =
-        request ? route_request(window, call) : route(window, call);
+        request ? route_request(window, call) : route(window, call, false);
     if (reason == ORIEL_SERVED) return true;
     *error_out = go_native(window, call, reason);
     if (*error_out == MPI_SUCCESS) used(window, call);

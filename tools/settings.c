@@ -48,9 +48,9 @@ char *oriel_settings_fault(size_t i, const char *value)
         oriel_rules_destroy(rules);
     }
     if (strcmp(variable, "ORIEL_ENGINES") == 0) {
-        unsigned set;
+        struct oriel_order order;
         const char *bad = value;
-        if (oriel_engines_parse(value, &set, &bad))
+        if (oriel_order_parse(value, &order, &bad))
             return oriel_text("there is no engine '%.*s'; 'oriel info' lists them",
                               (int)strcspn(bad, "+"), bad);
     }
