@@ -20,7 +20,7 @@
 
 /* What is wanted of a window. */
 struct oriel_wish {
-    bool serve;       /* redirect Gets */
+    bool serve;                 /* redirect Gets */
     struct oriel_order engines; /* that may be used, best first */
     enum oriel_access access;
 };
