@@ -2,13 +2,17 @@
 #include "core/route.h"
 
 #include "core/config.h"
+#include "core/copy.h"
 #include "core/device.h"
 #include "core/err.h"
 #include "core/log.h"
+#include "core/process.h"
+#include "core/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 
 enum {
@@ -17,6 +21,8 @@ enum {
      * hull is copied from a buffer of its own. */
     FABRIC_GAP_BYTES = 4096,
     HULL_MOST = 64 << 20,
+    KERNEL_MOST = 1 << 30, /* one process_vm_readv */
+    NODE_GAP_BYTES = 1024, /* for the same on the node: less than a page */
     /* Engines join pieces that lie close (docs/engines.md). Many that are both small
      * and further apart than this are read one by one, and lose against the native
      * library. */
@@ -33,33 +39,9 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-enum { WORDS = 8 }; /* a cache line */
-
-/* Aligned words are never torn, in reads of up to a cache line: a byte copy, as memmove
- * may be, gives no such promise. */
-static inline void copy(void *to, const char *from, uint64_t bytes)
+static inline bool contiguous(const struct oriel_get *get)
 {
-    if (bytes == 8 && (uintptr_t)from % 8 == 0) {
-        uint64_t word =
-            __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 8);
-    } else if ((uintptr_t)from % 8 == 0 && bytes % 8 == 0 && bytes <= 8 * WORDS) {
-        uint64_t words[WORDS];
-        for (uint64_t i = 0; i < bytes / 8; i++)
-            words[i] = __atomic_load_n((const uint64_t *)(const void *)from + i,
-                                       __ATOMIC_RELAXED);
-        memcpy(to, words, bytes);
-    } else if (bytes == 4 && (uintptr_t)from % 4 == 0) {
-        uint32_t word =
-            __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 4);
-    } else if (bytes == 2 && (uintptr_t)from % 2 == 0) {
-        uint16_t word =
-            __atomic_load_n((const uint16_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 2);
-    } else {
-        memmove(to, from, bytes);
-    }
+    return get->origin_layout->contiguous && get->target_layout->contiguous;
 }
 
 /* A read that passed every check. */
@@ -123,17 +105,6 @@ static inline enum oriel_reason check(struct oriel_window *window,
     return link == ORIEL_LINK_READY ? ORIEL_SERVED : plan->target->why;
 }
 
-static int read_mapped(const struct oriel_get *get, const struct plan *plan)
-{
-    const char *from = plan->target->mapped + plan->start;
-    struct oriel_walk walk;
-    struct oriel_step step;
-    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
-    while (oriel_walk_next(&walk, &step))
-        copy((char *)get->origin + step.origin, from + step.target, step.bytes);
-    return 0;
-}
-
 /* By an engine whose reads have landed when get returns. */
 static int get_now(struct oriel_target *target, const struct oriel_span *spans,
                    size_t n)
@@ -175,25 +146,25 @@ static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
     return 0;
 }
 
-/* Over a fabric, many small pieces: all between the first and the last into a buffer,
- * and from there to their places. Lands at once. */
+/* All between the first piece and the last into a buffer, and from there to their
+ * places. Lands at once. */
 static int read_hull(const struct oriel_get *get, const struct plan *plan)
 {
+    struct oriel_target *target = plan->target;
     uint64_t bytes = (uint64_t)(plan->high - plan->low);
-    char *hull = malloc(bytes);
+    bool large = bytes > ORIEL_SCRATCH_BYTES;
+    char *hull = large ? malloc(bytes) : oriel_scratch_take();
     struct oriel_span span = {plan->start + (uint64_t)plan->low, hull, bytes};
-    struct oriel_walk walk;
-    struct oriel_step step;
     if (!hull) return -ENOMEM;
-    /* What is under way already must not be forgotten with a hull that fails. */
-    int error = oriel_flight_read(plan->target->flight, &span);
-    if (!error) {
-        oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
-        while (oriel_walk_next(&walk, &step))
-            memcpy((char *)get->origin + step.origin, hull + (step.target - plan->low),
-                   step.bytes);
-    }
-    free(hull);
+    int error = target->flight ? oriel_flight_read(target->flight, &span)
+                               : get_now(target, &span, 1);
+    if (!error)
+        oriel_layout_copy(get->origin, get->origin_layout, hull - plan->low,
+                          get->target_layout, plan->bytes);
+    if (large)
+        free(hull);
+    else
+        oriel_scratch_give(hull);
     return error;
 }
 
@@ -211,10 +182,11 @@ static bool scattered(const struct plan *plan, uint64_t pieces, uint64_t far_byt
            (uint64_t)(plan->high - plan->low) / pieces > far_bytes;
 }
 
-static bool pays_as_hull(const struct plan *plan, uint64_t pieces)
+static bool pays_as_hull(const struct plan *plan, uint64_t pieces, uint64_t most_bytes,
+                         uint64_t gap_bytes)
 {
     uint64_t bytes = (uint64_t)(plan->high - plan->low);
-    return pieces > 1 && bytes <= HULL_MOST && bytes / pieces <= FABRIC_GAP_BYTES;
+    return pieces > 1 && bytes <= most_bytes && bytes / pieces <= gap_bytes;
 }
 
 /* One line a target. -EIO and -EFAULT may be one read's own fault; a target that goes
@@ -237,15 +209,16 @@ static enum oriel_reason engine_failed(struct oriel_target *target, int error)
 
 static enum oriel_reason read_node(const struct oriel_get *get, struct plan *plan)
 {
-    int error;
-    if (get->origin_layout->contiguous && get->target_layout->contiguous) {
+    int error = -EFAULT; /* as a gap that may not be read gives */
+    if (contiguous(get)) {
         struct oriel_span span = {plan->start, get->origin, plan->bytes};
         error = get_now(plan->target, &span, 1);
     } else {
-        if (scattered(plan, pieces_of(get->target_layout, get->target_count),
-                      FAR_BYTES))
-            return ORIEL_NATIVE_scattered;
-        error = read_pieces(get, plan);
+        uint64_t pieces = pieces_of(get->target_layout, get->target_count);
+        if (scattered(plan, pieces, FAR_BYTES)) return ORIEL_NATIVE_scattered;
+        if (pays_as_hull(plan, pieces, ORIEL_SCRATCH_BYTES, NODE_GAP_BYTES))
+            error = read_hull(get, plan);
+        if (error == -EFAULT) error = read_pieces(get, plan);
     }
     return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
 }
@@ -257,14 +230,14 @@ static enum oriel_reason read_fabric(const struct oriel_window *window,
     struct oriel_flight *flight = plan->target->flight;
     bool now = get->now || !atomic_load_explicit(&window->defer, memory_order_relaxed);
     int error;
-    if (get->origin_layout->contiguous && get->target_layout->contiguous) {
+    if (contiguous(get)) {
         struct oriel_span span = {plan->start, get->origin, plan->bytes};
         error = now ? oriel_flight_read(flight, &span)
                     : oriel_flight_start(flight, &span, 1, plan->bytes);
     } else {
         uint64_t pieces = pieces_of(get->target_layout, get->target_count);
         if (scattered(plan, pieces, FABRIC_GAP_BYTES)) return ORIEL_NATIVE_scattered;
-        if (pays_as_hull(plan, pieces)) {
+        if (pays_as_hull(plan, pieces, HULL_MOST, FABRIC_GAP_BYTES)) {
             error = read_hull(get, plan);
         } else {
             error = read_pieces(get, plan);
@@ -280,17 +253,33 @@ static enum oriel_reason read_engine(const struct oriel_window *window,
     return plan->target->flight ? read_fabric(window, get, plan) : read_node(get, plan);
 }
 
+/* By the kernel, without a further call: after a system call each return is
+ * mispredicted, and the levels of an engine would cost a small read a tenth of its
+ * time. False: not read, or not all; the engine then says why. */
+static inline bool read_address(const struct oriel_get *get, const struct plan *plan)
+{
+    const struct oriel_target *target = plan->target;
+    if (plan->bytes > KERNEL_MOST || oriel_process_forked()) return false;
+    struct iovec local = {get->origin, plan->bytes};
+    struct iovec remote = {(void *)(uintptr_t)(target->address + plan->start),
+                           plan->bytes};
+    return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) ==
+           (ssize_t)plan->bytes;
+}
+
 static inline enum oriel_reason serve(struct oriel_window *window,
                                       const struct oriel_get *get, struct plan *plan)
 {
     enum oriel_reason reason = check(window, get, plan);
     if (reason != ORIEL_SERVED) return reason;
-    if (!plan->target->mapped)
+    struct oriel_target *target = plan->target;
+    if (target->mapped && contiguous(get))
+        oriel_copy(get->origin, target->mapped + plan->start, plan->bytes);
+    else if (target->mapped)
+        oriel_layout_copy(get->origin, get->origin_layout, target->mapped + plan->start,
+                          get->target_layout, plan->bytes);
+    else if (!target->pid || !contiguous(get) || !read_address(get, plan))
         reason = read_engine(window, get, plan);
-    else if (get->origin_layout->contiguous && get->target_layout->contiguous)
-        copy(get->origin, plan->target->mapped + plan->start, plan->bytes);
-    else
-        read_mapped(get, plan);
     atomic_thread_fence(memory_order_acquire);
     return reason;
 }

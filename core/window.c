@@ -180,6 +180,8 @@ static int connect_by(struct oriel_window *window, struct oriel_target *target,
     target->peer = peer;
     target->engine = (uint8_t)id;
     target->mapped = transport->map ? transport->map(peer) : NULL;
+    if (transport->address && !transport->address(peer, &target->pid, &target->address))
+        target->pid = 0;
     target->path = ORIEL_PATH_mapped;
     if (!target->mapped) {
         target->path = 0;
@@ -260,13 +262,14 @@ static int table_grow(void)
         free(old);
         return -ENOMEM;
     }
-    table->shift = 64 - bits;
+    table->mask = ((size_t)1 << bits) - 1;
+    table->mask_bytes = table->mask * sizeof table->slots[0];
     struct oriel_window_table *from = atomic_load(&oriel_window_table);
-    size_t count = from ? (size_t)1 << (64 - from->shift) : 0;
+    size_t count = from ? (size_t)from->mask + 1 : 0;
     for (size_t i = 0; i < count; i++) {
         uintptr_t key = from->slots[i].key;
         if (key <= REMOVED) continue;
-        size_t at = oriel_window_hash(key, table->shift);
+        size_t at = oriel_window_hash(key, table->mask);
         while (table->slots[at].key)
             at = (at + 1) & (((size_t)1 << bits) - 1);
         table->slots[at].key = key;
@@ -284,9 +287,9 @@ static int table_grow(void)
 static struct oriel_window_slot *table_slot(uintptr_t key)
 {
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    size_t mask = (size_t)table->mask;
     struct oriel_window_slot *removed = NULL;
-    for (size_t i = oriel_window_hash(key, table->shift);; i = (i + 1) & mask) {
+    for (size_t i = oriel_window_hash(key, table->mask);; i = (i + 1) & mask) {
         struct oriel_window_slot *slot = &table->slots[i];
         if (slot->key == key) return slot;
         if (slot->key == REMOVED && !removed) removed = slot;
@@ -297,7 +300,7 @@ static struct oriel_window_slot *table_slot(uintptr_t key)
 struct oriel_window *oriel_window_search(const struct oriel_window_table *table,
                                          size_t slot, uintptr_t key)
 {
-    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    size_t mask = (size_t)table->mask;
     for (size_t i = (slot + 1) & mask;; i = (i + 1) & mask) {
         uintptr_t at = atomic_load_explicit(&table->slots[i].key, memory_order_acquire);
         if (at == key)
@@ -311,7 +314,7 @@ int oriel_window_insert(struct oriel_window *window, uintptr_t key)
     int error = 0;
     pthread_mutex_lock(&table_lock);
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    if (!table || 2 * (used + 1) > (size_t)1 << (64 - table->shift))
+    if (!table || 2 * (used + 1) > table->mask + 1)
         error = table_grow();
     if (!error) {
         struct oriel_window_slot *slot = table_slot(key);
@@ -347,7 +350,7 @@ struct oriel_window *oriel_window_any(void)
     struct oriel_window *found = NULL;
     pthread_mutex_lock(&table_lock);
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    size_t count = table ? (size_t)1 << (64 - table->shift) : 0;
+    size_t count = table ? (size_t)table->mask + 1 : 0;
     for (size_t i = 0; i < count && !found; i++)
         if (table->slots[i].key > REMOVED) found = table->slots[i].window;
     pthread_mutex_unlock(&table_lock);

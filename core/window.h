@@ -54,6 +54,8 @@ enum oriel_link {
 
 struct oriel_target {
     const char *mapped;          /* its bytes in this address space, or NULL */
+    pid_t pid;                   /* of the process whose memory it is, or 0 */
+    uint64_t address;            /* there */
     struct oriel_peer *peer;     /* owned; NULL where it is this process */
     struct oriel_flight *flight; /* owned; NULL where reads land at once */
     uint64_t bytes;
@@ -137,14 +139,17 @@ struct oriel_window_slot {
     struct oriel_window *_Atomic window;
 };
 struct oriel_window_table {
-    unsigned shift; /* 64 - log2 of the number of slots */
+    uint64_t mask;       /* number of slots - 1 */
+    uint64_t mask_bytes; /* the same of their byte offsets, for a shorter look-up */
     struct oriel_window_slot slots[];
 };
 extern struct oriel_window_table *_Atomic oriel_window_table;
 
-static inline size_t oriel_window_hash(uintptr_t key, unsigned shift)
+#define ORIEL_WINDOW_HASH UINT64_C(0x9E3779B97F4A7C15)
+
+static inline size_t oriel_window_hash(uintptr_t key, uint64_t mask)
 {
-    return (size_t)((uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> shift);
+    return (size_t)((uint64_t)key * ORIEL_WINDOW_HASH >> 32 & mask);
 }
 
 /* Past the first slot; rarely needed, the table is a quarter full at most. */
@@ -157,7 +162,7 @@ static inline struct oriel_window *oriel_window_find(uintptr_t key)
     const struct oriel_window_table *table =
         atomic_load_explicit(&oriel_window_table, memory_order_acquire);
     if (!table) return NULL;
-    size_t slot = oriel_window_hash(key, table->shift);
+    size_t slot = oriel_window_hash(key, table->mask);
     uintptr_t at = atomic_load_explicit(&table->slots[slot].key, memory_order_acquire);
     if (at == 0) return NULL;
     if (at == key)
@@ -168,11 +173,14 @@ static inline struct oriel_window *oriel_window_find(uintptr_t key)
 /* True: certainly not in the table. False says nothing. */
 static inline bool oriel_window_absent(uintptr_t key)
 {
+    _Static_assert(sizeof(struct oriel_window_slot) == 16, "the shift says so");
     const struct oriel_window_table *table =
         atomic_load_explicit(&oriel_window_table, memory_order_acquire);
-    return !table || !atomic_load_explicit(
-                         &table->slots[oriel_window_hash(key, table->shift)].key,
-                         memory_order_acquire);
+    if (!table) return true;
+    uint64_t at = (uint64_t)key * ORIEL_WINDOW_HASH >> 28 & table->mask_bytes;
+    const struct oriel_window_slot *slot =
+        (const void *)((const char *)table->slots + at);
+    return !atomic_load_explicit(&slot->key, memory_order_acquire);
 }
 
 /* Connect to a target if nobody has yet. Returns its link. */

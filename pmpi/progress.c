@@ -15,7 +15,7 @@ static MPI_Request receive;
 static _Atomic bool poking;
 static uint64_t poke_ns;
 static _Atomic uint64_t last_ns; /* of the last native progress that was noted */
-static _Thread_local uint64_t credit;
+static _Thread_local uint64_t credit __attribute__((tls_model("initial-exec")));
 
 static uint64_t now_ns(void)
 {

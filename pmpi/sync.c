@@ -243,7 +243,7 @@ int wrap_Win_flush_all(MPI_Win win)
 }
 
 /* Local completion says nothing of the target: it stays dirty. */
-int wrap_Win_flush_local(int rank, MPI_Win win)
+static NOINLINE int flush_local(int rank, MPI_Win win)
 {
     struct oriel_window *window = oriel_find_served(win);
     int error = window && rank >= 0 ? oriel_complete(window, rank) : MPI_SUCCESS;
@@ -251,12 +251,23 @@ int wrap_Win_flush_local(int rank, MPI_Win win)
     return native.Win_flush_local(rank, win);
 }
 
-int wrap_Win_flush_local_all(MPI_Win win)
+int wrap_Win_flush_local(int rank, MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_flush_local(rank, win)
+                             : flush_local(rank, win);
+}
+
+static NOINLINE int flush_local_all(MPI_Win win)
 {
     struct oriel_window *window = oriel_find_served(win);
     int error = window ? oriel_complete(window, -1) : MPI_SUCCESS;
     if (error || (window && all_elided(window->epoch))) return error;
     return native.Win_flush_local_all(win);
+}
+
+int wrap_Win_flush_local_all(MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_flush_local_all(win) : flush_local_all(win);
 }
 
 /* The program's stores before it are visible before its reads after it: that takes a
