@@ -314,8 +314,7 @@ int oriel_window_insert(struct oriel_window *window, uintptr_t key)
     int error = 0;
     pthread_mutex_lock(&table_lock);
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    if (!table || 2 * (used + 1) > table->mask + 1)
-        error = table_grow();
+    if (!table || 2 * (used + 1) > table->mask + 1) error = table_grow();
     if (!error) {
         struct oriel_window_slot *slot = table_slot(key);
         if (slot->key != key) {
