@@ -17,9 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A page: no file of sysfs is longer. The longest list of CPUs that the kernel writes
- * in one is shorter as well. */
-enum { FILE_BYTES = 4096 };
+/* Files of sysfs are a page, but a list of CPUs may be longer on the largest machines.
+ */
+enum { FILE_BYTES = 16384 };
 
 static int join(const char *root, const char *path, char out[PATH_MAX])
 {
@@ -41,16 +41,24 @@ static int open_plain(const char *root, const char *path)
     return -EINVAL;
 }
 
-int oriel_sysfs_text(const char *root, const char *path, char *out, size_t out_bytes)
+/* Read what fits. Returns the bytes, with a zero behind them; -errno. */
+static ssize_t read_file(const char *root, const char *path, char out[FILE_BYTES])
 {
-    char text[FILE_BYTES];
     int file = open_plain(root, path);
     if (file < 0) return file;
-    ssize_t got = read(file, text, sizeof text - 1);
+    ssize_t got = read(file, out, FILE_BYTES - 1);
     int error = errno;
     close(file);
     if (got < 0) return -error;
-    text[got] = '\0';
+    out[got] = '\0';
+    return got;
+}
+
+int oriel_sysfs_text(const char *root, const char *path, char *out, size_t out_bytes)
+{
+    char text[FILE_BYTES];
+    ssize_t got = read_file(root, path, text);
+    if (got < 0) return (int)got;
     text[strcspn(text, "\n")] = '\0';
     size_t bytes = strlen(text);
     while (bytes > 0 && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t'))
@@ -78,8 +86,10 @@ int oriel_sysfs_number(const char *root, const char *path, long *out)
 int oriel_sysfs_cpus(const char *root, const char *path, struct oriel_cpus *out)
 {
     char text[FILE_BYTES];
-    int rc = oriel_sysfs_text(root, path, text, sizeof text);
-    return rc ? rc : oriel_cpus_parse(text, strlen(text), out, NULL);
+    ssize_t got = read_file(root, path, text);
+    if (got < 0) return (int)got;
+    if (got == FILE_BYTES - 1) return -E2BIG; /* half a list would be another list */
+    return oriel_cpus_parse(text, (size_t)got, out, NULL);
 }
 
 bool oriel_sysfs_exists(const char *root, const char *path)

@@ -19,7 +19,7 @@ int oriel_sysfs_text(const char *root, const char *path, char *out, size_t out_b
 /* A decimal number, and nothing behind it. Returns 0; -errno; -EINVAL. */
 int oriel_sysfs_number(const char *root, const char *path, long *out);
 
-/* A list such as "0-7,64-71". Returns 0; -errno; -EINVAL; -ERANGE. */
+/* A list such as "0-7,64-71". Returns 0; -errno; -EINVAL; -ERANGE; -E2BIG. */
 int oriel_sysfs_cpus(const char *root, const char *path, struct oriel_cpus *out);
 
 /* Is there something, be it a link that leads nowhere? */

@@ -119,8 +119,8 @@ def test_export(folder):
     pairs = tree(folder, "pairs")
     both = nics(pairs, "--env")
     check("'0-15=hsn0+hsn1;16-31=hsn2+hsn3'" in both.out, "equal NICs share", both)
-    check(ranks(pairs, 8) == {"hsn0": [0, 3], "hsn1": [1, 2], "hsn2": [5, 6],
-                              "hsn3": [4, 7]}, "and their ranks", ranks(pairs, 8))
+    check(ranks(pairs, 8) == {"hsn0": [0, 3], "hsn1": [1, 2], "hsn2": [4, 7],
+                              "hsn3": [5, 6]}, "and their ranks", ranks(pairs, 8))
 
 
 def test_others(folder):

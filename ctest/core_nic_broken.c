@@ -116,6 +116,7 @@ static void test_long(void)
     CHOSEN("hsn1", "a list of a megabyte");
     fill("class/cxi/cxi1/device/local_cpulist", text);
     CHECK(choose()[0], "a list of a megabyte at a NIC");
+    use_tree("frontier");
     memset(text, '9', BYTES);
     fill("class/cxi/cxi1/device/local_cpulist", text);
     CHOSEN("hsn1", "a number of a megabyte: its NUMA node tells");
