@@ -29,8 +29,9 @@ int oriel_nic_map_parse(const char *text, struct oriel_nic_map *out, char *why,
                         size_t why_bytes);
 void oriel_nic_map_fini(struct oriel_nic_map *map);
 
-/* For each CPU of the node, and of the place, the nearest of its candidates, of the best kind that it has.
- * No entries when there is none. Returns 0; -ENOMEM. */
+/* For each CPU of the node, and of the place, the nearest of the candidates: the usable
+ * NICs of the best kind, without slow ones. No entries when there is none.
+ * Returns 0; -ENOMEM. */
 int oriel_nic_map_of(const struct oriel_node *node, const struct oriel_nic_place *place,
                      struct oriel_nic_map *out);
 

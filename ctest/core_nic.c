@@ -10,7 +10,6 @@
 
 #include "nic_tree.h"
 
-static char top[] = "/tmp/oriel-nic-XXXXXX";
 static struct oriel_config config;
 static struct oriel_nic_choice choice;
 
@@ -18,7 +17,7 @@ static void use_tree(const char *name)
 {
     char root[200];
     static int count;
-    snprintf(root, sizeof root, "%s/%d-%s", top, count++, name);
+    snprintf(root, sizeof root, "%s/%d-%s", tree_top, count++, name);
     tree_make(name, root);
     memset(&config, 0, sizeof config);
     config.nic = config.nic_map = "";
@@ -89,7 +88,7 @@ static void test_frontier(void)
     check_map(ORIEL_NIC_USE_DEVICE, "48-63,112-127=hsn0;16-31,80-95=hsn1;"
                                     "0-15,64-79=hsn2;32-47,96-111=hsn3");
     for (int cpu = 0; cpu < 128; cpu++) {
-        char cpus[8];
+        char cpus[16];
         snprintf(cpus, sizeof cpus, "%d", cpu);
         const char *name = name_on(cpus, cpu % 5);
         CHECK(strcmp(name, near[cpu % 64 / 8]) == 0, "CPU %d: %s", cpu, name);
@@ -317,7 +316,7 @@ int main(int argc, char **argv)
         tree_make(argv[2], argv[3]);
         return 0;
     }
-    REQUIRE(mkdtemp(top), "there is a folder for the trees");
+    tree_top_make();
     test_frontier();
     test_unknown_rank();
     test_perlmutter();
@@ -329,8 +328,6 @@ int main(int argc, char **argv)
     test_forced();
     test_gpu();
     test_place();
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", top);
-    if (system(command) != 0) printf("left behind: %s\n", top);
+    tree_top_remove();
     return check_done();
 }

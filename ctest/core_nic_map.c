@@ -3,11 +3,11 @@
 #define _GNU_SOURCE 1
 
 #include "core/cpus.h"
+#include "core/log.h"
 #include "core/nic_map.h"
 
 #include "nic_tree.h"
 
-static char top[] = "/tmp/oriel-nic-map-XXXXXX";
 static struct oriel_config config = {.nic = "", .nic_map = "", .sysfs = tree_root};
 static struct oriel_nic_choice choice;
 
@@ -143,7 +143,7 @@ static const char *name_on(const char *cpus, int rank)
 static void test_hidden(void)
 {
     char root[100];
-    snprintf(root, sizeof root, "%s/hidden", top);
+    snprintf(root, sizeof root, "%s/hidden", tree_top);
     tree_make("frontier", root);
     tree_remove("devices/pci0000:60");
     tree_remove("devices/pci0000:80");
@@ -181,11 +181,59 @@ static void test_hidden(void)
     config.nic = "";
 }
 
+/* Send stderr to a file in the folder, and back; what was printed goes to seen. */
+static char seen[4096];
+static int stderr_saved, sink;
+static void capture_begin(void)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/stderr-XXXXXX", tree_top);
+    sink = mkstemp(path);
+    REQUIRE(sink >= 0, "there is a file for stderr");
+    stderr_saved = dup(STDERR_FILENO);
+    dup2(sink, STDERR_FILENO);
+}
+static void capture_end(void)
+{
+    dup2(stderr_saved, STDERR_FILENO);
+    ssize_t got = pread(sink, seen, sizeof seen - 1, 0);
+    seen[got < 0 ? 0 : got] = '\0';
+    close(stderr_saved);
+    close(sink);
+}
+
+/* The first choice of the process is told, as is a map that is of no use, each once. */
+static void test_log(void)
+{
+    char root[100];
+    snprintf(root, sizeof root, "%s/log", tree_top);
+    tree_make("frontier", root);
+    oriel_log_set_level(ORIEL_LOG_INFO);
+    capture_begin();
+    name_on("0-127", 5);
+    name_on("0-127", 6);
+    capture_end();
+    CHECK(strcmp(seen, "oriel: NIC hsn1: CPUs 0-127: one of 4 equally near, by local "
+                       "rank 5\n") == 0,
+          "the choice is told: %s", seen);
+    config.nic_map = "0=hsn9";
+    capture_begin();
+    name_on("0-127", 5);
+    name_on("0-127", 6);
+    capture_end();
+    const char *told = strstr(seen, "ORIEL_NIC_MAP is of no use here");
+    CHECK(told && !strstr(told + 1, "ORIEL_NIC_MAP") &&
+              strstr(told, "oriel nics --env"),
+          "a map of no use is told, with the cure: %s", seen);
+    oriel_log_set_level(ORIEL_LOG_WARN);
+    config.nic_map = "";
+}
+
 static void test_other_node(void)
 {
     char root[100];
     struct oriel_nic_place place = place_on("20", 0);
-    snprintf(root, sizeof root, "%s/other", top);
+    snprintf(root, sizeof root, "%s/other", tree_top);
     tree_make("frontier", root);
     config.nic_map = "0-127=hsn9";
     CHECK(strcmp(name_on("20", 0), "hsn1") == 0,
@@ -203,59 +251,74 @@ static void test_other_node(void)
           "a bad map is an error: %s", choice.reason);
 }
 
-/* A saved topology: two packages, an interface and its device in each. */
+/* Opens an object of hwloc's XML; the caller closes it. */
+static void put_object(FILE *file, const char *type, int index, const char *cpus,
+                       const char *node, const char *more)
+{
+    static int gp_index;
+    fprintf(file,
+            "<object type=\"%s\" os_index=\"%d\" cpuset=\"%s\" complete_cpuset=\"%s\" "
+            "nodeset=\"%s\" complete_nodeset=\"%s\" gp_index=\"%d\"%s>\n",
+            type, index, cpus, cpus, node, node, ++gp_index, more);
+}
+
+/* A package with a NUMA node, two cores, and two interfaces of one PCI function. */
+static void put_package(FILE *file, int p)
+{
+    static const char *const bits[] = {"0x1", "0x2", "0x4", "0x8"};
+    const char *cpus = p ? "0xc" : "0x3", *node = p ? "0x2" : "0x1";
+    put_object(file, "Package", p, cpus, node, "");
+    put_object(file, "NUMANode", p, cpus, node, " local_memory=\"1000000\"");
+    fprintf(file, "</object>\n");
+    for (int c = 2 * p; c < 2 * p + 2; c++) {
+        put_object(file, "Core", c, bits[c], node, "");
+        put_object(file, "PU", c, bits[c], node, "");
+        fprintf(file, "</object>\n</object>\n");
+    }
+    fprintf(file,
+            "<object type=\"Bridge\" gp_index=\"%d\" bridge_type=\"0-1\" depth=\"0\" "
+            "bridge_pci=\"0000:[%02x-%02x]\">\n"
+            "<object type=\"PCIDev\" gp_index=\"%d\" pci_busid=\"0000:%02x:00.0\" "
+            "pci_type=\"0200 [17db:0501] [17db:0501] 00\" pci_link_speed=\"0\">\n",
+            100 + 10 * p, 16 * p, 16 * p + 15, 101 + 10 * p, 16 * p + 1);
+    for (int i = 0; i < 2; i++)
+        fprintf(file,
+                "<object type=\"OSDev\" gp_index=\"%d\" name=\"hsn%d\" "
+                "osdev_type=\"2\"/>\n",
+                102 + 10 * p + i, 2 * p + i);
+    fprintf(file, "</object>\n</object>\n</object>\n");
+}
+
+static void save_topology(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    REQUIRE(file, "the topology can be written");
+    fprintf(file, "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+                  "<topology version=\"2.0\">\n");
+    put_object(file, "Machine", 0, "0xf", "0x3",
+               " allowed_cpuset=\"0xf\" allowed_nodeset=\"0x3\"");
+    put_package(file, 0);
+    put_package(file, 1);
+    fprintf(file, "</object>\n</topology>\n");
+    fclose(file);
+}
+
+/* Places that sysfs does not tell, and NICs that it does not show, by a saved topology.
+ */
 static void test_hwloc(void)
 {
-    static const char object[] = "<object type=\"%s\" os_index=\"%d\" cpuset=\"%s\" "
-                                 "complete_cpuset=\"%s\" nodeset=\"%s\" "
-                                 "complete_nodeset=\"%s\" gp_index=\"%d\"%s>\n";
     char root[100], path[PATH_MAX];
-    snprintf(root, sizeof root, "%s/hwloc", top);
+    struct oriel_node *node;
+    snprintf(root, sizeof root, "%s/hwloc", tree_top);
     tree_make("pairs", root);
     tree_remove("devices/pci0000:c0");
     tree_remove("devices/pci0000:a0");
     tree_remove("class/cxi");
     config.nic_map = "";
     tree_path(path, "saved.xml");
-    FILE *file = fopen(path, "w");
-    REQUIRE(file, "the topology can be written");
-    fprintf(file, "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
-                  "<topology version=\"2.0\">\n");
-    fprintf(file, object, "Machine", 0, "0xf", "0xf", "0x3", "0x3", 1,
-            " allowed_cpuset=\"0xf\" allowed_nodeset=\"0x3\"");
-    for (int p = 0; p < 2; p++) {
-        const char *cpus = p ? "0xc" : "0x3", *node = p ? "0x2" : "0x1";
-        fprintf(file, object, "Package", p, cpus, cpus, node, node, 10 + 20 * p, "");
-        fprintf(file, object, "NUMANode", p, cpus, cpus, node, node, 11 + 20 * p,
-                " local_memory=\"1000000\"");
-        fprintf(file, "</object>\n");
-        for (int c = 0; c < 2; c++) {
-            char bit[8];
-            snprintf(bit, sizeof bit, "0x%x", 1u << (2 * p + c));
-            fprintf(file, object, "Core", 2 * p + c, bit, bit, node, node,
-                    12 + 20 * p + 2 * c, "");
-            fprintf(file, object, "PU", 2 * p + c, bit, bit, node, node,
-                    13 + 20 * p + 2 * c, "");
-            fprintf(file, "</object>\n</object>\n");
-        }
-        fprintf(
-            file,
-            "<object type=\"Bridge\" gp_index=\"%d\" bridge_type=\"0-1\" depth=\"0\" "
-            "bridge_pci=\"0000:[%02x-%02x]\">\n"
-            "<object type=\"PCIDev\" gp_index=\"%d\" pci_busid=\"0000:%02x:00.0\" "
-            "pci_type=\"0200 [17db:0501] [17db:0501] 00\" pci_link_speed=\"0\">\n",
-            20 + 20 * p, 16 * p, 16 * p + 15, 21 + 20 * p, 16 * p + 1);
-        for (int i = 0; i < 2; i++)
-            fprintf(file,
-                    "<object type=\"OSDev\" gp_index=\"%d\" name=\"hsn%d\" "
-                    "osdev_type=\"2\"/>\n",
-                    22 + 20 * p + i, 2 * p + i);
-        fprintf(file, "</object>\n</object>\n</object>\n");
-    }
-    fprintf(file, "</object>\n</topology>\n");
-    fclose(file);
+    save_topology(path);
+    CHECK(strcmp(name_on("2", 1), "hsn1") == 0, "without hwloc: %s", choice.name);
     setenv("HWLOC_XMLFILE", path, 1);
-    struct oriel_node *node;
     REQUIRE(oriel_node_read(tree_root, &node) == 0, "the node is read");
     bool has_hwloc = node->used_hwloc;
     oriel_node_destroy(node);
@@ -275,15 +338,14 @@ static void test_hwloc(void)
 
 int main(void)
 {
-    REQUIRE(mkdtemp(top), "there is a folder for the trees");
+    tree_top_make();
+    test_log();
     test_lists();
     test_good();
     test_bad();
     test_hidden();
     test_other_node();
     test_hwloc();
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", top);
-    if (system(command) != 0) printf("left behind: %s\n", top);
+    tree_top_remove();
     return check_done();
 }

@@ -18,6 +18,24 @@
 
 static char tree_root[PATH_MAX - 1024];
 
+/* A folder for the trees: in memory where it can be, since they are thousands of files
+ * and disks are slow on busy machines. tree_top_remove removes it. */
+static char tree_top[64];
+static void tree_top_make(void)
+{
+    strcpy(tree_top, "/dev/shm/oriel-nic-XXXXXX");
+    if (mkdtemp(tree_top)) return;
+    strcpy(tree_top, "/tmp/oriel-nic-XXXXXX");
+    REQUIRE(mkdtemp(tree_top), "there is a folder for the trees");
+}
+
+static void tree_top_remove(void)
+{
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", tree_top);
+    if (system(command) != 0) printf("left behind: %s\n", tree_top);
+}
+
 static void tree_folders(char *path)
 {
     for (char *at = path + 1; *at; at++) {
