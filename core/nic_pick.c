@@ -176,7 +176,7 @@ static size_t count_near(const struct oriel_nic_map *map, const struct oriel_cpu
     size_t n = 0;
     for (size_t i = 0; i < map->n; i++)
         n += is_near(map, i, cpus);
-    return n;
+    return n > 0 ? n : 1; /* one has the most, so 0 is for empty maps */
 }
 
 static size_t nth_near(const struct oriel_nic_map *map, const struct oriel_cpus *cpus,
