@@ -35,7 +35,16 @@
 
 enum { PEER_SLOTS = 600, PEER_SOCKET = 100 };
 enum peer_memory { PEER_ARENA, PEER_MALLOC };
-enum peer_what { PEER_EXPOSE, PEER_WITHDRAW, PEER_FILL, PEER_EXEC, PEER_DUMPABLE };
+enum peer_what {
+    PEER_EXPOSE,
+    PEER_WITHDRAW,  /* and free the memory */
+    PEER_TAKE_BACK, /* withdraw, the memory stays */
+    PEER_AGAIN,     /* expose the memory that was taken back */
+    PEER_FILL,
+    PEER_EXEC,
+    PEER_DUMPABLE,
+    PEER_CLOSE /* the engine; the owner then ends */
+};
 
 /* Loops over whole regions: nothing for a sanitizer to find, and it is slow at it. */
 #define PEER_PLAIN __attribute__((no_sanitize("thread", "address", "undefined")))
@@ -119,6 +128,13 @@ static inline void peer_do_withdraw(const struct oriel_transport *transport,
     *slot = (struct peer_slot){0};
 }
 
+static inline void peer_do_take_back(const struct oriel_transport *transport,
+                                     struct peer_slot *slot)
+{
+    transport->withdraw(slot->region);
+    slot->region = NULL;
+}
+
 static inline bool peer_is_owner(char **argv)
 {
     return strcmp(argv[0], "owner") == 0;
@@ -148,12 +164,21 @@ static inline int peer_own(char **argv)
                 peer_do_expose(transport, engine, slot, &order, &answer.blob);
         else if (order.what == PEER_WITHDRAW)
             peer_do_withdraw(transport, slot);
+        else if (order.what == PEER_TAKE_BACK)
+            peer_do_take_back(transport, slot);
+        else if (order.what == PEER_AGAIN)
+            answer.error = transport->expose(engine, slot->base, slot->bytes,
+                                             &slot->region, &answer.blob);
         else if (order.what == PEER_FILL)
             peer_fill(slot, order.seed);
         else if (order.what == PEER_DUMPABLE)
             prctl(PR_SET_DUMPABLE, (int)order.seed);
         else if (order.what == PEER_EXEC)
             execv("/proc/self/exe", argv); /* answers by its first read */
+        if (order.what == PEER_CLOSE) {
+            oriel_service_remove(engine);
+            transport->close(engine);
+        }
         if (write(PEER_SOCKET, &answer, sizeof answer) != sizeof answer) break;
     }
     _exit(0);
@@ -240,13 +265,15 @@ static inline double peer_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Read spans and wait until they have landed. -ETIMEDOUT after 30 s. */
-static inline int peer_read(const struct oriel_transport *transport,
-                            struct oriel_engine *engine, struct oriel_peer *from,
-                            const struct oriel_span *spans, size_t n)
+/* Read spans and wait until they have landed, or until the deadline; then -ETIMEDOUT,
+ * and the reads are cancelled. */
+static inline int peer_read_for(const struct oriel_transport *transport,
+                                struct oriel_engine *engine, struct oriel_peer *from,
+                                const struct oriel_span *spans, size_t n,
+                                double seconds)
 {
     struct oriel_track track = {0};
-    double deadline = peer_now() + 30;
+    double deadline = peer_now() + seconds;
     int error = 0;
 
     while ((n && !error) || track.pending) {
@@ -259,13 +286,24 @@ static inline int peer_read(const struct oriel_transport *transport,
             error = error ? error : (int)taken;
         }
         if (transport->progress) transport->progress(engine);
-        if (peer_now() > deadline) return -ETIMEDOUT;
+        if (peer_now() < deadline) continue;
+        if (transport->cancel) transport->cancel(from);
+        CHECK(track.pending == 0, "nothing is pending after cancel");
+        return -ETIMEDOUT;
     }
     return error ? error : track.error;
 }
 
-/* Connect, read 100 bytes and compare. Returns 0; -errno; the number of wrong
- * bytes. */
+/* As peer_read_for, with 30 s. */
+static inline int peer_read(const struct oriel_transport *transport,
+                            struct oriel_engine *engine, struct oriel_peer *from,
+                            const struct oriel_span *spans, size_t n)
+{
+    return peer_read_for(transport, engine, from, spans, n, 30);
+}
+
+/* Connect, read 100 bytes and compare. Returns 0; -errno, -ETIMEDOUT after 5 s; the
+ * number of wrong bytes. */
 static inline int peer_try(const struct oriel_transport *transport,
                            struct oriel_engine *engine, const struct oriel_blob *blob,
                            unsigned seed, bool *mapped_out)
@@ -277,7 +315,7 @@ static inline int peer_try(const struct oriel_transport *transport,
 
     if (error) return error;
     if (mapped_out) *mapped_out = transport->map && transport->map(peer);
-    error = peer_read(transport, engine, peer, &span, 1);
+    error = peer_read_for(transport, engine, peer, &span, 1, 5);
     transport->disconnect(peer);
     return error ? error : (int)peer_wrong(buffer, sizeof buffer, 0, seed);
 }
