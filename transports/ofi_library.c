@@ -2,6 +2,8 @@
 
 #include "transports/ofi_library.h"
 
+#include "transports/ofi_signals.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +18,7 @@ static char why[256];
 static int result;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load(void)
+static void find_symbols(void)
 {
     static const struct {
         const char *name;
@@ -51,6 +53,15 @@ static void load(void)
         return;
     }
     result = 0;
+}
+
+static void load(void)
+{
+    struct oriel_ofi_signals signals;
+
+    oriel_ofi_signals_save(&signals);
+    find_symbols();
+    oriel_ofi_signals_restore(&signals);
 }
 
 int oriel_ofi_library_load(const struct oriel_ofi_library **out, const char **why_out)

@@ -17,7 +17,7 @@
 
 enum {
     ORIEL_OFI_SLOT_BYTES = 16 << 10,
-    ORIEL_OFI_SLOTS = 64,
+    ORIEL_OFI_SLOTS = 256,
     ORIEL_OFI_RANGES = 16 /* registered at once */
 };
 

@@ -4,6 +4,7 @@
 
 #include "core/log.h"
 #include "transports/ofi_nic.h"
+#include "transports/ofi_signals.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@ struct wish {
     bool is_auto;
 };
 
-/* Real RDMA, then what runs over any network. tcp is of version 2, where it needs no
- * ofi_rxm. */
+/* Real RDMA, then what runs over any network. tcp reads without ofi_rxm from version
+ * 1.18 on, and was called net before that. ofi_rxm takes 70 MB for each endpoint. */
 static const char *const rdma[] = {"cxi",  "verbs;ofi_rxm", "efa", "opx",
                                    "psm3", "psm2",          NULL};
-static const char *const software[] = {"tcp;ofi_rxm", "tcp", "net", "sockets", NULL};
+static const char *const software[] = {"tcp", "net", "tcp;ofi_rxm", "sockets", NULL};
 
 static void add_names(struct wish *wish, const char *const *names)
 {
@@ -36,7 +37,7 @@ static void add_names(struct wish *wish, const char *const *names)
 
 static struct wish parse_fabric(const char *fabric)
 {
-    static const char *const tcp[] = {"tcp;ofi_rxm", "tcp", NULL};
+    static const char *const tcp[] = {"tcp", "net", "tcp;ofi_rxm", NULL};
     static const char *const verbs[] = {"verbs;ofi_rxm", NULL};
     struct wish wish = {.is_auto = strcmp(fabric, "auto") == 0};
 
@@ -197,6 +198,21 @@ static int try_name(const struct oriel_ofi_library *library, const char *name,
     return error ? -ENOTSUP : 0;
 }
 
+static int try_names(const struct oriel_ofi_library *library, const struct wish *wish,
+                     const struct oriel_config *config, struct oriel_ofi_provider *out,
+                     struct oriel_ofi_side *side, char *why, size_t why_bytes)
+{
+    struct oriel_ofi_signals signals; /* providers start at the first question */
+    int error = -ENOTSUP;
+
+    oriel_ofi_signals_save(&signals);
+    for (size_t i = 0; error && wish->names[i]; i++)
+        error =
+            try_name(library, wish->names[i], wish, config, out, side, why, why_bytes);
+    oriel_ofi_signals_restore(&signals);
+    return error;
+}
+
 int oriel_ofi_provider_open(const struct oriel_ofi_library *library,
                             const struct oriel_config *config,
                             struct oriel_ofi_provider *out,
@@ -207,10 +223,8 @@ int oriel_ofi_provider_open(const struct oriel_ofi_library *library,
     const char *limit = limited_to(), *nic = wanted_nic(config);
     char detail[256] = "";
 
-    for (size_t i = 0; wish.names[i]; i++)
-        if (try_name(library, wish.names[i], &wish, config, out, side_out, detail,
-                     sizeof detail) == 0)
-            return 0;
+    if (try_names(library, &wish, config, out, side_out, detail, sizeof detail) == 0)
+        return 0;
     snprintf(why, why_bytes,
              "libfabric %u.%u has no usable provider for "
              "ORIEL_FABRIC=%s%s%s%s%s%s%s%s",

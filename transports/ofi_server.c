@@ -13,6 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Every so many calls the queue is read whatever its descriptor says. */
+enum { LOOK_ANYWAY = 32 };
+
 struct oriel_region {
     struct fid_mr *mr; /* NULL: no byte to read */
 };
@@ -179,31 +182,52 @@ static void drain_errors(struct oriel_ofi_server *server)
     }
 }
 
-/* Reading the queue is what makes the provider work; remote reads leave nothing in
- * it, so only the descriptor tells that there were some. */
+/* Is something there to do? Remote reads leave nothing in the queue, so only its
+ * descriptor tells that there are some, and only before the provider serves them. */
+static bool has_traffic(const struct oriel_ofi_server *server)
+{
+    struct pollfd queue = {.fd = server->side.fd, .events = POLLIN};
+
+    return poll(&queue, 1, 0) > 0;
+}
+
+/* The descriptor stays readable until the provider was asked whether to sleep. */
+static int try_sleep(const struct oriel_ofi_server *server)
+{
+    struct fid *queue = &server->side.cq->fid;
+
+    return fi_trywait(server->side.fabric, &queue, 1);
+}
+
+/* Reading the queue is what makes the provider work. */
 int oriel_ofi_server_serve(struct oriel_ofi_server *server)
 {
     struct fi_cq_entry entries[16];
-    struct pollfd traffic = {.events = POLLIN};
-    int busy = 0;
+    bool busy;
     ssize_t n;
 
     if (server->provider->serves_itself) return -ENOTSUP;
     if (!atomic_load_explicit(&server->is_open, memory_order_acquire)) return 0;
-    traffic.fd = server->side.fd;
-    if (traffic.fd >= 0) busy = poll(&traffic, 1, 0) > 0;
+    busy = server->side.fd >= 0 && has_traffic(server);
+    if (server->side.fd >= 0 && !busy && ++server->quiet % LOOK_ANYWAY) return 0;
     n = fi_cq_read(server->side.cq, entries, sizeof entries / sizeof *entries);
     if (n == -FI_EAVAIL) {
         drain_errors(server);
         n = 0;
     }
     if (n < 0 && n != -FI_EAGAIN) return oriel_ofi_error(n);
+    if (busy) try_sleep(server);
+    if (server->side.served) {
+        uint64_t served = fi_cntr_read(server->side.served);
+
+        busy = served != server->served;
+        server->served = served;
+    }
     return n > 0 ? (int)n : busy;
 }
 
 int oriel_ofi_server_rest(struct oriel_ofi_server *server, int *fd_out)
 {
-    struct fid *queue;
     int error;
 
     if (!atomic_load_explicit(&server->is_open, memory_order_acquire)) {
@@ -211,9 +235,11 @@ int oriel_ofi_server_rest(struct oriel_ofi_server *server, int *fd_out)
         return 0;
     }
     if (server->side.fd < 0) return -ENOTSUP;
-    queue = &server->side.cq->fid;
-    error = fi_trywait(server->side.fabric, &queue, 1);
-    if (error == -FI_EAGAIN) return -EAGAIN;
+    error = try_sleep(server);
+    if (error == -FI_EAGAIN) {
+        server->quiet = LOOK_ANYWAY - 1;
+        return -EAGAIN;
+    }
     if (error) return -ENOTSUP;
     *fd_out = server->side.fd;
     return 0;

@@ -24,6 +24,8 @@ struct oriel_ofi_server {
     struct oriel_ofi_side side;
     unsigned char address[ORIEL_OFI_ADDRESS_MAX];
     size_t address_bytes;
+    uint64_t served; /* of side.served, when it was last looked at; of serve's thread */
+    unsigned quiet;  /* calls of serve without traffic; of its thread */
     int wake_fd; /* readable from the opening on: for a thread that sleeps already */
 };
 

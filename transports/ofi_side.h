@@ -27,7 +27,8 @@ struct oriel_ofi_side {
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
-    int fd; /* of cq, which owns it; -1: it has none */
+    int fd;                  /* of cq, which owns it; -1: it has none */
+    struct fid_cntr *served; /* remote reads, where there is no fd; NULL: uncounted */
 };
 
 /* Open fabric and domain, with a copy of info. step_out, if not NULL, names the
@@ -39,7 +40,7 @@ int oriel_ofi_side_open(struct oriel_ofi_side *side,
 void oriel_ofi_side_close(struct oriel_ofi_side *side);
 
 /* Open queue, addresses and endpoint. waits: with a descriptor to sleep on, where
- * the provider has one. */
+ * the provider has one, else with a counter of remote reads, where it has that. */
 int oriel_ofi_side_enable(struct oriel_ofi_side *side, bool waits,
                           const char **step_out);
 /* On return no transfer of the endpoint is under way. */
