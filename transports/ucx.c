@@ -1,8 +1,8 @@
 /*
  * ucx.c - reads by ucp_get_nbx.
  *
- * A process has two contexts, each with a worker: one lets peers read and belongs to the
- * service thread (ucx_serve.h), one reads (ucx_link.h). They share no lock.
+ * A process has two contexts, each with a worker: one lets peers read and belongs to
+ * the service thread (ucx_serve.h), one reads (ucx_link.h). They share no lock.
  */
 #include "core/config.h"
 #include "core/process.h"
@@ -32,10 +32,11 @@ static void describe(struct oriel_engine *engine)
     oriel_ucx_serving_describe(engine->serving, over, sizeof over);
     for (; i < 2 && !value; i++)
         value = getenv(variables[i]);
-    snprintf(engine->description, sizeof engine->description, "UCX %s over %s%s%s%s%.40s%s",
-             oriel_ucx.ucp_get_version_string(), over[0] ? over : "what it finds",
-             value ? " (" : "", value ? variables[i - 1] : "", value ? "=" : "",
-             value ? value : "", value ? ")" : "");
+    snprintf(engine->description, sizeof engine->description,
+             "UCX %s over %s%s%s%s%.40s%s", oriel_ucx.ucp_get_version_string(),
+             over[0] ? over : "what it finds", value ? " (" : "",
+             value ? variables[i - 1] : "", value ? "=" : "", value ? value : "",
+             value ? ")" : "");
 }
 
 static int ucx_open(const struct oriel_config *config, struct oriel_engine **out,

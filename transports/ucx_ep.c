@@ -75,10 +75,10 @@ static void on_dropped(void *request, ucs_status_t status, void *nothing)
 
 void oriel_ucx_drop(ucp_ep_h ep)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK,
-        .flags = UCP_EP_CLOSE_FLAG_FORCE,
-        .cb.send = on_dropped};
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS |
+                                                 UCP_OP_ATTR_FIELD_CALLBACK,
+                                 .flags = UCP_EP_CLOSE_FLAG_FORCE,
+                                 .cb.send = on_dropped};
 
     oriel_ucx.ucp_ep_close_nbx(ep, &param);
 }

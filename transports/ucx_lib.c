@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <ucs/debug/log_def.h>
@@ -195,6 +196,21 @@ int oriel_ucx_load(const char **why_out)
     return -ENOTSUP;
 }
 
+/* UCX takes for endpoints that must report a lost peer only transports that can, and
+ * its shared memory says so only where one of these is set. Without them processes of
+ * one node reach each other as those of two nodes do. */
+bool oriel_ucx_shares_memory(void)
+{
+    static const char *const names[] = {
+        "UCX_MM_ERROR_HANDLING",          "ORIEL_UCX_MM_ERROR_HANDLING",
+        "UCX_POSIX_ERROR_HANDLING",       "UCX_SYSV_ERROR_HANDLING",
+        "ORIEL_UCX_POSIX_ERROR_HANDLING", "ORIEL_UCX_SYSV_ERROR_HANDLING"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i])) return true;
+    return false;
+}
+
 int oriel_ucx_context(uint64_t features, bool shared, ucp_context_h *out)
 {
     ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES |
@@ -277,9 +293,14 @@ int oriel_ucx_failed(ucs_status_t status, const char *doing)
     if (status == UCS_OK) return 0;
     if (status == UCS_ERR_NO_MEMORY)
         cure = "; if memory may not be locked, raise 'ulimit -l'";
+    if (status == UCS_ERR_UNREACHABLE)
+        cure = "; within a node it takes tcp or a NIC, or UCX_MM_ERROR_HANDLING=y for "
+               "shared memory";
     if (kind > 0 && kind < STATUS_KINDS)
-        oriel_log_once(&logged[kind], ORIEL_LOG_WARN, "ucx: it failed %s: %s%s%s%s%s",
-                       doing, oriel_ucx.ucs_status_string(status), said[0] ? " (" : "",
-                       said, said[0] ? ")" : "", cure);
+        oriel_log_once(&logged[kind],
+                       status == UCS_ERR_UNREACHABLE ? ORIEL_LOG_INFO : ORIEL_LOG_WARN,
+                       "ucx: it failed %s: %s%s%s%s%s", doing,
+                       oriel_ucx.ucs_status_string(status), said[0] ? " (" : "", said,
+                       said[0] ? ")" : "", cure);
     return oriel_ucx_errno(status);
 }

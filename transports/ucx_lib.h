@@ -16,7 +16,6 @@
     X(ucp_get_version)                                                                 \
     X(ucp_get_version_string)                                                          \
     X(ucp_config_read)                                                                 \
-    X(ucp_config_modify)                                                               \
     X(ucp_config_release)                                                              \
     X(ucp_init_version)                                                                \
     X(ucp_cleanup)                                                                     \
@@ -57,6 +56,9 @@ int oriel_ucx_load(const char **why_out);
 
 /* A context with the site's UCX_* settings, over which ORIEL_UCX_* go. */
 int oriel_ucx_context(uint64_t features, bool shared, ucp_context_h *out);
+
+/* May processes of one node reach each other through shared memory? */
+bool oriel_ucx_shares_memory(void);
 
 /* A worker for one thread at a time. */
 int oriel_ucx_worker(ucp_context_h context, ucp_worker_h *out);

@@ -25,8 +25,6 @@ static uint64_t now_ns(void)
 
 /* ---- what ends ---- */
 
-static void send_ask(struct oriel_peer *peer, bool takes);
-
 void oriel_ucx_flight_end(struct oriel_ucx_flight *flight, int error)
 {
     struct oriel_peer *peer = flight->peer;
@@ -42,24 +40,15 @@ void oriel_ucx_flight_end(struct oriel_ucx_flight *flight, int error)
     reading->free_flights = flight;
     if (peer->leaving && !peer->flights && peer->link->ep && !peer->link->lost) {
         peer->leaving = false;
-        send_ask(peer, false);
+        oriel_ucx_peer_ask(peer, false);
     }
-}
-
-static void set_state(struct oriel_peer *peer, enum oriel_ucx_state state, int error)
-{
-    struct oriel_ucx_reading *reading = peer->link->reading;
-
-    if (peer->state == ORIEL_UCX_ASKED) reading->asked--;
-    if (state == ORIEL_UCX_ASKED) reading->asked++;
-    peer->state = state;
-    peer->error = error;
 }
 
 static void end_peers(struct oriel_ucx_link *link, int error)
 {
     for (struct oriel_peer *at = link->peers; at; at = at->next)
-        if (at->state != ORIEL_UCX_ENDED) set_state(at, ORIEL_UCX_ENDED, error);
+        if (at->state != ORIEL_UCX_ENDED)
+            oriel_ucx_peer_set(at, ORIEL_UCX_ENDED, error);
 }
 
 static void end_rest(struct oriel_ucx_link *link, int error)
@@ -79,7 +68,7 @@ static void forget_ep(struct oriel_ucx_link *link, bool worker_lives)
         /* Keys may lie in the worker's memory, which is gone with it. */
         if (at->rkey && worker_lives) oriel_ucx.ucp_rkey_destroy(at->rkey);
         at->rkey = NULL;
-        if (at->state != ORIEL_UCX_ENDED) set_state(at, ORIEL_UCX_NEW, 0);
+        if (at->state != ORIEL_UCX_ENDED) oriel_ucx_peer_set(at, ORIEL_UCX_NEW, 0);
     }
     link->ep = NULL;
     link->lost = false;
@@ -98,6 +87,8 @@ static int open_worker(struct oriel_ucx_reading *reading);
 static void renew_worker(struct oriel_ucx_reading *reading)
 {
     oriel_log(ORIEL_LOG_INFO, "ucx: the reading worker is made anew");
+    for (struct oriel_ucx_link *at = reading->links; at; at = at->next)
+        at->ep = NULL; /* goes with the worker; nothing is to be sent on it */
     if (reading->worker) oriel_ucx.ucp_worker_destroy(reading->worker);
     reading->worker = NULL;
     for (int i = 0; i < ORIEL_UCX_FLIGHTS; i++)
@@ -116,13 +107,17 @@ void oriel_ucx_link_cancel(struct oriel_ucx_link *link)
 {
     struct oriel_ucx_reading *reading = link->reading;
     uint64_t deadline = now_ns() + CLOSE_NS;
+    /* All processes write into one queue of this worker, and one that stopped while it
+     * wrote holds it up for all. */
+    bool jams = link->flights && reading->shares_memory &&
+                oriel_process_is_near(&link->process);
 
     end_rest(link, -ECANCELED);
     if (link->ep) oriel_ucx_drop(link->ep);
     link->ep = NULL;
     while (link->flights && reading->worker && now_ns() < deadline)
         oriel_ucx.ucp_worker_progress(reading->worker);
-    if (link->flights)
+    if (link->flights || jams)
         renew_worker(reading);
     else
         forget_ep(link, true);
@@ -141,8 +136,7 @@ static void tend_lost(struct oriel_ucx_link *link)
     end_peers(link, -ECONNRESET);
 }
 
-/* Owners on this node can be asked without their help. 0: nothing is known. */
-static int look_at(const struct oriel_process *process)
+int oriel_ucx_look_at(const struct oriel_process *process)
 {
     unsigned char seen[ORIEL_NONCE_BYTES];
     int error;
@@ -174,7 +168,7 @@ static void look_at_owners(struct oriel_ucx_reading *reading)
     if (now - reading->looked_ns < LOOK_NS) return;
     reading->looked_ns = now;
     for (struct oriel_ucx_link *at = reading->links; at; at = at->next) {
-        int error = waits(at) ? look_at(&at->process) : 0;
+        int error = waits(at) ? oriel_ucx_look_at(&at->process) : 0;
 
         if (!error) continue;
         oriel_ucx_link_cancel(at);
@@ -205,7 +199,7 @@ static void on_lost(void *argument, ucp_ep_h ep, ucs_status_t status)
     link->reading->lost = true;
 }
 
-static int open_ep(struct oriel_ucx_link *link)
+int oriel_ucx_link_open(struct oriel_ucx_link *link)
 {
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -215,7 +209,7 @@ static int open_ep(struct oriel_ucx_link *link)
                               .err_handler = {on_lost, link}};
     ucs_status_t status;
 
-    if (!link->reading->worker) return -EIO;
+    if (!link->reading->worker && open_worker(link->reading)) return -EIO;
     status = oriel_ucx.ucp_ep_create(link->reading->worker, &params, &link->ep);
     if (status == UCS_OK) return 0;
     link->ep = NULL;
@@ -267,139 +261,41 @@ static void remove_oldest(struct oriel_ucx_reading *reading)
     if (oldest) remove_link(oldest);
 }
 
-/* ---- peers ---- */
-
-static void send_ask(struct oriel_peer *peer, bool takes)
+struct oriel_ucx_link *oriel_ucx_link_take(struct oriel_ucx_reading *reading,
+                                           const struct oriel_ucx_blob *blob)
 {
-    struct oriel_ucx_link *link = peer->link;
-    struct oriel_ucx_ask ask = {.magic = ORIEL_UCX_MAGIC,
-                                .takes = takes,
-                                .cookie = peer->cookie,
-                                .name = peer->name};
+    struct oriel_ucx_link *link;
 
-    memcpy(ask.nonce, link->process.nonce, sizeof ask.nonce);
-    oriel_ucx_send(link->ep, ORIEL_UCX_ASK, UCP_AM_SEND_FLAG_REPLY, &ask, sizeof ask,
-                   link->reading->address, link->reading->address_bytes);
+    HASH_FIND(hh, reading->by_address, blob->address, blob->head.address_bytes, link);
+    if (!link) link = add_link(reading, blob);
+    if (link && link->refs++ == 0) reading->idle--;
+    return link;
 }
 
-int oriel_ucx_peer_ready(struct oriel_peer *peer)
+void oriel_ucx_link_give(struct oriel_ucx_link *link)
 {
-    struct oriel_ucx_link *link = peer->link;
-    int error = 0;
+    struct oriel_ucx_reading *reading = link->reading;
 
-    if (peer->state == ORIEL_UCX_READY && !link->lost) return 0;
-    if (link->lost) return -EAGAIN; /* the next progress sees to it */
-    if (peer->state == ORIEL_UCX_ASKED) return -EAGAIN;
-    if (peer->state == ORIEL_UCX_ENDED) return peer->error;
-    if (!link->ep) error = open_ep(link);
-    if (!error && peer->rkey_bytes && !peer->rkey)
-        error = oriel_ucx_failed(
-            oriel_ucx.ucp_ep_rkey_unpack(link->ep, peer->rkey_packed, &peer->rkey),
-            "to use a key");
-    if (error) {
-        set_state(peer, ORIEL_UCX_ENDED, error);
-        return error;
-    }
-    send_ask(peer, true);
-    set_state(peer, ORIEL_UCX_ASKED, 0);
-    return -EAGAIN;
-}
-
-static ucs_status_t on_tell(void *argument, const void *header, size_t header_bytes,
-                            void *data, size_t bytes, const ucp_am_recv_param_t *param)
-{
-    struct oriel_ucx_reading *reading = argument;
-    struct oriel_ucx_tell what;
-
-    (void)data, (void)bytes, (void)param;
-    if (header_bytes != sizeof what) return UCS_OK;
-    memcpy(&what, header, sizeof what);
-    if (what.magic != ORIEL_UCX_MAGIC) return UCS_OK;
-    for (struct oriel_ucx_link *link = reading->links; link; link = link->next)
-        for (struct oriel_peer *at = link->peers; at; at = at->next) {
-            bool meant = what.cookie ? at->cookie == what.cookie &&
-                                           at->state == ORIEL_UCX_ASKED
-                                     : at->name.key == what.key;
-
-            if (!meant || at->state == ORIEL_UCX_ENDED) continue;
-            link->answered = true;
-            if (what.error)
-                set_state(at, ORIEL_UCX_ENDED, what.error);
-            else
-                set_state(at, ORIEL_UCX_READY, 0);
-            at->leaving = !what.cookie && at->flights;
-            if (!what.cookie && !at->flights) send_ask(at, false);
-        }
-    return UCS_OK;
-}
-
-int oriel_ucx_peer_connect(struct oriel_ucx_reading *reading,
-                           const struct oriel_ucx_blob *blob, struct oriel_peer **out)
-{
-    const struct oriel_ucx_head *head = &blob->head;
-    struct oriel_peer *peer;
-    int error = look_at(&head->process);
-
-    if (error) return error;
-    peer = calloc(1, sizeof *peer + head->rkey_bytes);
-    if (!peer) return -ENOMEM;
-    HASH_FIND(hh, reading->by_address, blob->address, head->address_bytes, peer->link);
-    if (!peer->link) peer->link = add_link(reading, blob);
-    if (!peer->link) {
-        free(peer);
-        return -ENOMEM;
-    }
-    if (peer->link->refs++ == 0) reading->idle--;
-    peer->next = peer->link->peers;
-    peer->link->peers = peer;
-    peer->cookie = ++reading->cookies;
-    peer->name = head->name;
-    peer->rkey_bytes = head->rkey_bytes;
-    memcpy(peer->rkey_packed, blob->rkey, head->rkey_bytes);
-    error = oriel_ucx_peer_ready(peer);
-    if (error && error != -EAGAIN) {
-        oriel_ucx_peer_disconnect(peer);
-        return error;
-    }
-    *out = peer;
-    return 0;
-}
-
-void oriel_ucx_peer_disconnect(struct oriel_peer *peer)
-{
-    struct oriel_ucx_link *link = peer->link;
-    struct oriel_peer **at = &link->peers;
-
-    if (link->ep && !link->lost && peer->state != ORIEL_UCX_NEW &&
-        peer->state != ORIEL_UCX_ENDED)
-        send_ask(peer, false);
-    set_state(peer, ORIEL_UCX_ENDED, 0);
-    if (peer->rkey) oriel_ucx.ucp_rkey_destroy(peer->rkey);
-    while (*at != peer)
-        at = &(*at)->next;
-    *at = peer->next;
-    free(peer);
     if (--link->refs) return;
-    link->idle_at = ++link->reading->idled;
-    link->reading->idle++;
+    link->idle_at = ++reading->idled;
+    reading->idle++;
     if (!link->hh.tbl)
         remove_link(link);
-    else if (link->reading->idle > IDLE_MOST)
-        remove_oldest(link->reading);
+    else if (reading->idle > IDLE_MOST)
+        remove_oldest(reading);
 }
 
 /* ---- open and close ---- */
 
 static int open_worker(struct oriel_ucx_reading *reading)
 {
-    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                      .id = ORIEL_UCX_TELL,
-                                      .flags = UCP_AM_FLAG_WHOLE_MSG,
-                                      .cb = on_tell,
-                                      .arg = reading};
+    ucp_am_handler_param_t handler = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id = ORIEL_UCX_TELL,
+        .flags = UCP_AM_FLAG_WHOLE_MSG,
+        .cb = oriel_ucx_on_tell,
+        .arg = reading};
     int error = oriel_ucx_worker(reading->context, &reading->worker);
 
     if (error) {
@@ -425,12 +321,13 @@ int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out)
 
     if (!reading) return -ENOMEM;
     reading->chunk = chunk;
+    reading->shares_memory = oriel_ucx_shares_memory();
     for (int i = 0; i < ORIEL_UCX_FLIGHTS; i++) {
         reading->flights[i].next = reading->free_flights;
         reading->free_flights = &reading->flights[i];
     }
-    error = oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false,
-                              &reading->context);
+    error =
+        oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false, &reading->context);
     if (error) goto free_reading;
     error = open_worker(reading);
     if (error) goto cleanup;
