@@ -6,7 +6,8 @@
 #            -- PROGRAM...
 #
 # Neighbouring ranks share a node. Exits as the ranks do: 77 when they skip, or when
-# this user may not make namespaces. ORIEL_TEST_NODE tells a rank its node, from 1.
+# this user may not make namespaces. ORIEL_TEST_NODE tells a rank its node, from 1;
+# ORIEL_TEST_FOLDER is a folder that all nodes see.
 set -u
 
 mpi= ranks=3 preload= vars=() nodes=3
@@ -100,6 +101,7 @@ if [ -n "${ORIEL_TEST_RUNTIME:-}" ]; then # a sanitizer's
 fi
 [ -n "$preload" ] && vars+=("LD_PRELOAD=$preload")
 [ "${ORIEL_TEST_SANITIZE:-}" = address ] && vars+=("ASAN_OPTIONS=detect_leaks=0")
+vars+=("ORIEL_TEST_FOLDER=$work")
 each=$(((ranks + nodes - 1) / nodes))
 
 hosts=()

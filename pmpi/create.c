@@ -102,7 +102,7 @@ static bool needless(const struct plan *plan, const struct oriel_rows *rows)
     return true;
 }
 
-static void fill_row(const struct plan *plan, void *base, bool known,
+static void fill_row(const struct plan *plan, void *base,
                      struct oriel_region *exposed[], struct oriel_row *row,
                      unsigned char *blobs)
 {
@@ -117,7 +117,7 @@ static void fill_row(const struct plan *plan, void *base, bool known,
     row->disp_unit = (uint32_t)request->unit;
     if (plan->native_mapped) row->flags |= ORIEL_ROW_NATIVE_MAPPED;
     if (plan->take_over && request->bytes && !base) row->flags |= ORIEL_ROW_NO_MEMORY;
-    if (!known || !oriel_layer.rules || !base) return;
+    if (!oriel_layer.rules || !base) return;
     if (oriel_device_memory(base, row->bytes)) return;
     row->flags |= ORIEL_ROW_USABLE;
     oriel_window_expose(base, row->bytes, plan->engines, exposed, row, blobs);
@@ -137,33 +137,59 @@ static int exchange(const struct plan *plan, void *base, struct oriel_region *ex
     const struct oriel_request *request = plan->request;
     unsigned char blobs[ORIEL_BLOBS_MAX];
     struct oriel_row row;
-    fill_row(plan, base, request->kind == ORIEL_KIND_CREATE || plan->take_over, exposed,
-             &row, blobs);
+    fill_row(plan, base, exposed, &row, blobs);
     int error = native.Allgather(&row, sizeof row, MPI_BYTE, rows->row, sizeof row,
                                  MPI_BYTE, request->comm);
     return error ? error : oriel_rows_finish(rows, blobs, request->comm);
 }
 
-/* base NULL for a taken-over part that is not empty: there was no memory. All ranks
- * then leave the window to the native library, which reports that its own way. */
-static int build_with(const struct plan *plan, void *base, struct oriel_rows *rows,
-                      struct oriel_mpi_window *mine, MPI_Win *win)
+/* The rows, then the native window on memory that is known before: the program's, or
+ * ours. base NULL for a taken-over part that is not empty: there was no memory. All
+ * ranks then leave the window to the native library, which reports that its own way. */
+static int make_on_known(const struct plan *plan, void *base, struct oriel_rows *rows,
+                         struct oriel_region *exposed[], bool *keep_out, MPI_Win *win)
 {
     const struct oriel_request *request = plan->request;
-    struct oriel_region *exposed[ORIEL_ENGINE_COUNT];
     int error = exchange(plan, base, exposed, rows);
     bool together = !error && all_ready(rows);
     if (!error)
         error = plan->take_over && together ? make_on(request, base, win)
                                             : make_native(request, win);
-    if (error || !together || needless(plan, rows)) {
+    if (!error && together && plan->take_over && request->base_out)
+        *(void **)request->base_out = base;
+    *keep_out = !error && together;
+    return error;
+}
+
+/* The native window, then the rows of the memory that it gave: ranks of other nodes,
+ * and where it is not mapped, read it by an engine. */
+static int make_on_native(const struct plan *plan, struct oriel_rows *rows,
+                          struct oriel_region *exposed[], bool *keep_out, MPI_Win *win)
+{
+    const struct oriel_request *request = plan->request;
+    int error = make_native(request, win);
+    memset(exposed, 0, ORIEL_ENGINE_COUNT * sizeof exposed[0]);
+    *keep_out = !error && exchange(plan, *(void **)request->base_out, exposed, rows) ==
+                              MPI_SUCCESS;
+    return error;
+}
+
+static int build_with(const struct plan *plan, void *base, struct oriel_rows *rows,
+                      struct oriel_mpi_window *mine, MPI_Win *win)
+{
+    const struct oriel_request *request = plan->request;
+    struct oriel_region *exposed[ORIEL_ENGINE_COUNT];
+    bool native_memory = request->kind == ORIEL_KIND_ALLOCATE && !plan->take_over;
+    bool keep = false;
+    int error = native_memory ? make_on_native(plan, rows, exposed, &keep, win)
+                              : make_on_known(plan, base, rows, exposed, &keep, win);
+    if (!keep || needless(plan, rows)) {
         oriel_window_withdraw(exposed);
         oriel_rows_free(rows);
         free(mine);
         return error;
     }
-    if (request->base_out && plan->take_over) *(void **)request->base_out = base;
-    if (request->base_out && !plan->take_over) base = *(void **)request->base_out;
+    if (native_memory) base = *(void **)request->base_out;
     *mine = (struct oriel_mpi_window){
         .handle = *win,
         .kind = request->kind,
