@@ -63,7 +63,7 @@ static void check_read(struct oriel_peer *peer, const char *when)
 static size_t start_read(struct oriel_peer *peer, size_t bytes, size_t span_bytes,
                          struct oriel_track *track)
 {
-    double deadline = peer_now() + 2;
+    double deadline = peer_now() + 20;
     size_t at = 0;
 
     while (at < bytes && peer_now() < deadline) {
