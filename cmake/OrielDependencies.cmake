@@ -33,3 +33,11 @@ endif()
 if(ORIEL_UCX AND oriel_ucx)
     set(ORIEL_HAVE_UCX 1)
 endif()
+
+# ORIEL_HAVE_HWLOC: can be asked where sysfs does not tell where NICs are. The functions
+# are those of hwloc 2, libhwloc.so.15.
+option(ORIEL_HWLOC "Ask hwloc about NICs where its headers are" ON)
+set(ORIEL_HAVE_HWLOC 0)
+if(ORIEL_HWLOC AND oriel_hwloc VERSION_GREATER_EQUAL 2.0 AND oriel_hwloc VERSION_LESS 3)
+    set(ORIEL_HAVE_HWLOC 1)
+endif()

@@ -23,6 +23,7 @@ test=(
     clang clang-format clang-tidy cppcheck # the second compiler, the lints
     python3 binutils procps                # the lints and the scripts of tests
     valgrind                               # counts instructions
+    iproute2                               # nodes made of namespaces
     python3-mpi4py                         # an MPI program that nobody compiles
 )
 # Programs that nobody here wrote, for the demo and for `ctest -L apps`.

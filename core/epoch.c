@@ -154,9 +154,8 @@ void oriel_epoch_use(struct oriel_epoch *epoch, int target)
         atomic_fetch_or(&t->proof, ORIEL_LOCK_USED);
 }
 
-bool oriel_epoch_clean(struct oriel_epoch *epoch, int target)
+bool oriel_epoch_clean_dirty(struct oriel_epoch *epoch, int target)
 {
-    if (!oriel_epoch_load(&epoch->any_dirty)) return false;
     if (target >= 0)
         return target < epoch->n &&
                atomic_exchange(&epoch->target[target].dirty, 0) != 0;
@@ -182,9 +181,8 @@ static void prove(_Atomic uint8_t *word)
         atomic_fetch_or(word, ORIEL_LOCK_PROVEN);
 }
 
-void oriel_epoch_prove(struct oriel_epoch *epoch, int target)
+void oriel_epoch_prove_lazy(struct oriel_epoch *epoch, int target)
 {
-    if (epoch->rules.lock_holds) return;
     int first = target < 0 ? 0 : target;
     int last = target < 0 ? epoch->n : target + 1;
     for (int i = first; i < last && i < epoch->n; i++) {

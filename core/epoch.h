@@ -106,14 +106,28 @@ void oriel_epoch_use(struct oriel_epoch *epoch, int target);
  * call means that an update which another thread starts meanwhile stays dirty.
  * Returns true when something was dirty; call oriel_epoch_soil if the native call
  * then fails. */
-bool oriel_epoch_clean(struct oriel_epoch *epoch, int target);
+static inline bool oriel_epoch_clean(struct oriel_epoch *epoch, int target);
 void oriel_epoch_soil(struct oriel_epoch *epoch, int target);
 /* After a native flush (target < 0: all) succeeded: what was used is proven. */
-void oriel_epoch_prove(struct oriel_epoch *epoch, int target);
+static inline void oriel_epoch_prove(struct oriel_epoch *epoch, int target);
+/* The parts of the two that are rarely needed. */
+bool oriel_epoch_clean_dirty(struct oriel_epoch *epoch, int target);
+void oriel_epoch_prove_lazy(struct oriel_epoch *epoch, int target);
 
 static inline uint8_t oriel_epoch_load(const _Atomic uint8_t *word)
 {
     return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static inline bool oriel_epoch_clean(struct oriel_epoch *epoch, int target)
+{
+    return oriel_epoch_load(&epoch->any_dirty) &&
+           oriel_epoch_clean_dirty(epoch, target);
+}
+
+static inline void oriel_epoch_prove(struct oriel_epoch *epoch, int target)
+{
+    if (!epoch->rules.lock_holds) oriel_epoch_prove_lazy(epoch, target);
 }
 
 static inline enum oriel_reason oriel_epoch_read(const struct oriel_epoch *epoch,

@@ -2,17 +2,27 @@
 #include "core/route.h"
 
 #include "core/config.h"
+#include "core/copy.h"
 #include "core/device.h"
 #include "core/err.h"
 #include "core/log.h"
+#include "core/process.h"
+#include "core/scratch.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 
 enum {
-    SPANS = 256, /* handed to an engine at once */
+    SPANS = 1024, /* handed to an engine at once: 256 take twice as long in sum */
+    /* A fabric reads gaps of so many bytes sooner than it starts another read; such a
+     * hull is copied from a buffer of its own. */
+    FABRIC_GAP_BYTES = 4096,
+    HULL_MOST = 64 << 20,
+    KERNEL_MOST = 1 << 30, /* one process_vm_readv */
+    NODE_GAP_BYTES = 1024, /* for the same on the node: less than a page */
     /* Engines join pieces that lie close (docs/engines.md). Many that are both small
      * and further apart than this are read one by one, and lose against the native
      * library. */
@@ -29,33 +39,9 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-enum { WORDS = 8 }; /* a cache line */
-
-/* Aligned words are never torn, in reads of up to a cache line: a byte copy, as memmove
- * may be, gives no such promise. */
-static inline void copy(void *to, const char *from, uint64_t bytes)
+static inline bool contiguous(const struct oriel_get *get)
 {
-    if (bytes == 8 && (uintptr_t)from % 8 == 0) {
-        uint64_t word =
-            __atomic_load_n((const uint64_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 8);
-    } else if ((uintptr_t)from % 8 == 0 && bytes % 8 == 0 && bytes <= 8 * WORDS) {
-        uint64_t words[WORDS];
-        for (uint64_t i = 0; i < bytes / 8; i++)
-            words[i] = __atomic_load_n((const uint64_t *)(const void *)from + i,
-                                       __ATOMIC_RELAXED);
-        memcpy(to, words, bytes);
-    } else if (bytes == 4 && (uintptr_t)from % 4 == 0) {
-        uint32_t word =
-            __atomic_load_n((const uint32_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 4);
-    } else if (bytes == 2 && (uintptr_t)from % 2 == 0) {
-        uint16_t word =
-            __atomic_load_n((const uint16_t *)(const void *)from, __ATOMIC_RELAXED);
-        memcpy(to, &word, 2);
-    } else {
-        memmove(to, from, bytes);
-    }
+    return get->origin_layout->contiguous && get->target_layout->contiguous;
 }
 
 /* A read that passed every check. */
@@ -119,52 +105,28 @@ static inline enum oriel_reason check(struct oriel_window *window,
     return link == ORIEL_LINK_READY ? ORIEL_SERVED : plan->target->why;
 }
 
-/* The spans, completely, or an error; waits no longer than ORIEL_TIMEOUT_S. */
-static int read_spans(struct oriel_target *target, const struct oriel_span *spans,
-                      size_t n)
+/* By an engine whose reads have landed when get returns. */
+static int get_now(struct oriel_target *target, const struct oriel_span *spans,
+                   size_t n)
 {
     const struct oriel_transport *transport = oriel_engines[target->engine];
     struct oriel_track track = {0};
-    uint64_t deadline = 0;
-    size_t done = 0;
-    while (done < n || track.pending) {
-        if (done < n) {
-            ssize_t took = transport->get(target->peer, spans + done, n - done, &track);
-            if (took >= 0)
-                done += (size_t)took;
-            else if (took != -EAGAIN)
-                return (int)took;
-            if (took > 0 && !track.pending) continue;
-        }
-        if (transport->progress)
-            transport->progress(oriel_engine_opened(target->engine));
-        uint64_t now = now_ns();
-        if (!deadline)
-            deadline = now + (uint64_t)(oriel_config_get()->timeout_s * 1e9);
-        else if (now > deadline)
-            return -ETIMEDOUT;
+    for (size_t done = 0; done < n;) {
+        ssize_t took = transport->get(target->peer, spans + done, n - done, &track);
+        if (took < 0) return (int)took;
+        done += (size_t)took;
     }
-    return track.error;
-}
-
-static int read_mapped(const struct oriel_get *get, const struct plan *plan)
-{
-    const char *from = plan->target->mapped + plan->start;
-    struct oriel_walk walk;
-    struct oriel_step step;
-    oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
-    while (oriel_walk_next(&walk, &step))
-        copy((char *)get->origin + step.origin, from + step.target, step.bytes);
     return 0;
 }
 
-/* Not inlined: its spans would cost every contiguous read a frame of two pages. */
+/* Not inlined: its spans would cost every contiguous read a frame of pages. */
 static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
                                                  const struct plan *plan)
 {
     struct oriel_span spans[SPANS];
     struct oriel_walk walk;
     struct oriel_step step;
+    uint64_t bytes = plan->bytes; /* told with the first part */
     oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
     bool more = oriel_walk_next(&walk, &step);
     while (more) {
@@ -175,10 +137,35 @@ static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
                 .local = (char *)get->origin + step.origin,
                 .bytes = step.bytes,
             };
-        int error = read_spans(plan->target, spans, n);
+        struct oriel_flight *flight = plan->target->flight;
+        int error = flight ? oriel_flight_start(flight, spans, n, bytes)
+                           : get_now(plan->target, spans, n);
         if (error) return error;
+        bytes = 0;
     }
     return 0;
+}
+
+/* All between the first piece and the last into a buffer, and from there to their
+ * places. Lands at once. */
+static int read_hull(const struct oriel_get *get, const struct plan *plan)
+{
+    struct oriel_target *target = plan->target;
+    uint64_t bytes = (uint64_t)(plan->high - plan->low);
+    bool large = bytes > ORIEL_SCRATCH_BYTES;
+    char *hull = large ? malloc(bytes) : oriel_scratch_take();
+    struct oriel_span span = {plan->start + (uint64_t)plan->low, hull, bytes};
+    if (!hull) return -ENOMEM;
+    int error = target->flight ? oriel_flight_read(target->flight, &span)
+                               : get_now(target, &span, 1);
+    if (!error)
+        oriel_layout_copy(get->origin, get->origin_layout, hull - plan->low,
+                          get->target_layout, plan->bytes);
+    if (large)
+        free(hull);
+    else
+        oriel_scratch_give(hull);
+    return error;
 }
 
 static uint64_t pieces_of(const struct oriel_layout *layout, uint64_t count)
@@ -189,11 +176,17 @@ static uint64_t pieces_of(const struct oriel_layout *layout, uint64_t count)
     return pieces;
 }
 
-static bool scattered(const struct oriel_get *get, const struct plan *plan)
+static bool scattered(const struct plan *plan, uint64_t pieces, uint64_t far_bytes)
 {
-    uint64_t pieces = pieces_of(get->target_layout, get->target_count);
     return pieces > MANY && plan->bytes / pieces < SMALL_BYTES &&
-           (uint64_t)(plan->high - plan->low) / pieces > FAR_BYTES;
+           (uint64_t)(plan->high - plan->low) / pieces > far_bytes;
+}
+
+static bool pays_as_hull(const struct plan *plan, uint64_t pieces, uint64_t most_bytes,
+                         uint64_t gap_bytes)
+{
+    uint64_t bytes = (uint64_t)(plan->high - plan->low);
+    return pieces > 1 && bytes <= most_bytes && bytes / pieces <= gap_bytes;
 }
 
 /* One line a target. -EIO and -EFAULT may be one read's own fault; a target that goes
@@ -214,17 +207,64 @@ static enum oriel_reason engine_failed(struct oriel_target *target, int error)
     return ORIEL_NATIVE_engine_failed;
 }
 
-static enum oriel_reason read_engine(const struct oriel_get *get, struct plan *plan)
+static enum oriel_reason read_node(const struct oriel_get *get, struct plan *plan)
 {
-    int error;
-    if (get->origin_layout->contiguous && get->target_layout->contiguous) {
+    int error = -EFAULT; /* as a gap that may not be read gives */
+    if (contiguous(get)) {
         struct oriel_span span = {plan->start, get->origin, plan->bytes};
-        error = read_spans(plan->target, &span, 1);
+        error = get_now(plan->target, &span, 1);
     } else {
-        if (scattered(get, plan)) return ORIEL_NATIVE_scattered;
-        error = read_pieces(get, plan);
+        uint64_t pieces = pieces_of(get->target_layout, get->target_count);
+        if (scattered(plan, pieces, FAR_BYTES)) return ORIEL_NATIVE_scattered;
+        if (pays_as_hull(plan, pieces, ORIEL_SCRATCH_BYTES, NODE_GAP_BYTES))
+            error = read_hull(get, plan);
+        if (error == -EFAULT) error = read_pieces(get, plan);
     }
     return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
+}
+
+/* Started, and landed where the window or the read asks for it. */
+static enum oriel_reason read_fabric(const struct oriel_window *window,
+                                     const struct oriel_get *get, struct plan *plan)
+{
+    struct oriel_flight *flight = plan->target->flight;
+    bool now = get->now || !atomic_load_explicit(&window->defer, memory_order_relaxed);
+    int error;
+    if (contiguous(get)) {
+        struct oriel_span span = {plan->start, get->origin, plan->bytes};
+        error = now ? oriel_flight_read(flight, &span)
+                    : oriel_flight_start(flight, &span, 1, plan->bytes);
+    } else {
+        uint64_t pieces = pieces_of(get->target_layout, get->target_count);
+        if (scattered(plan, pieces, FABRIC_GAP_BYTES)) return ORIEL_NATIVE_scattered;
+        if (pays_as_hull(plan, pieces, HULL_MOST, FABRIC_GAP_BYTES)) {
+            error = read_hull(get, plan);
+        } else {
+            error = read_pieces(get, plan);
+            if (!error && now) error = oriel_flight_wait(flight);
+        }
+    }
+    return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
+}
+
+static enum oriel_reason read_engine(const struct oriel_window *window,
+                                     const struct oriel_get *get, struct plan *plan)
+{
+    return plan->target->flight ? read_fabric(window, get, plan) : read_node(get, plan);
+}
+
+/* By the kernel, without a further call: after a system call each return is
+ * mispredicted, and the levels of an engine would cost a small read a tenth of its
+ * time. False: not read, or not all; the engine then says why. */
+static inline bool read_address(const struct oriel_get *get, const struct plan *plan)
+{
+    const struct oriel_target *target = plan->target;
+    if (plan->bytes > KERNEL_MOST || oriel_process_forked()) return false;
+    struct iovec local = {get->origin, plan->bytes};
+    struct iovec remote = {(void *)(uintptr_t)(target->address + plan->start),
+                           plan->bytes};
+    return process_vm_readv(target->pid, &local, 1, &remote, 1, 0) ==
+           (ssize_t)plan->bytes;
 }
 
 static inline enum oriel_reason serve(struct oriel_window *window,
@@ -232,27 +272,38 @@ static inline enum oriel_reason serve(struct oriel_window *window,
 {
     enum oriel_reason reason = check(window, get, plan);
     if (reason != ORIEL_SERVED) return reason;
-    if (!plan->target->mapped)
-        reason = read_engine(get, plan);
-    else if (get->origin_layout->contiguous && get->target_layout->contiguous)
-        copy(get->origin, plan->target->mapped + plan->start, plan->bytes);
-    else
-        read_mapped(get, plan);
+    struct oriel_target *target = plan->target;
+    if (target->mapped && contiguous(get))
+        oriel_copy(get->origin, target->mapped + plan->start, plan->bytes);
+    else if (target->mapped)
+        oriel_layout_copy(get->origin, get->origin_layout, target->mapped + plan->start,
+                          get->target_layout, plan->bytes);
+    else if (!target->pid || !contiguous(get) || !read_address(get, plan))
+        reason = read_engine(window, get, plan);
     atomic_thread_fence(memory_order_acquire);
     return reason;
 }
 
+static void add_latency(struct oriel_window *window, uint64_t ns)
+{
+    if (window->threads) pthread_mutex_lock(&window->lock);
+    oriel_hist_add(window->latency, ns);
+    if (window->threads) pthread_mutex_unlock(&window->lock);
+}
+
+/* A read that lands later is timed to where it is seen to have landed. */
 static enum oriel_reason serve_timed(struct oriel_window *window,
                                      const struct oriel_get *get, struct plan *plan)
 {
     uint64_t before = now_ns();
     enum oriel_reason reason = serve(window, get, plan);
-    uint64_t after = now_ns();
-    if (reason == ORIEL_SERVED) {
-        if (window->threads) pthread_mutex_lock(&window->lock);
-        oriel_hist_add(window->latency, after - before);
-        if (window->threads) pthread_mutex_unlock(&window->lock);
-    }
+    if (reason != ORIEL_SERVED) return reason;
+    struct oriel_flight *flight = plan->target->flight;
+    uint64_t none = 0;
+    if (flight && atomic_load_explicit(&window->in_flight, memory_order_relaxed))
+        atomic_compare_exchange_strong(&flight->since_ns, &none, before);
+    else
+        add_latency(window, now_ns() - before);
     return reason;
 }
 
@@ -274,6 +325,53 @@ enum oriel_reason oriel_route_get(struct oriel_window *window,
     oriel_count(window, &window->counters.path[plan.target->path], 1);
     oriel_count(window, &window->counters.bytes, plan.bytes);
     return ORIEL_SERVED;
+}
+
+/* The reads of a target that its engine lost: they count as native from here on. */
+static int replay_lost(struct oriel_window *window, int rank, int error,
+                       oriel_replay *replay)
+{
+    struct oriel_target *target = &window->targets[rank];
+    struct oriel_flight *flight = target->flight;
+    uint64_t gets = flight->gets;
+    engine_failed(target, error);
+    oriel_count(window, &window->counters.path[target->path], (uint64_t)0 - gets);
+    oriel_count(window, &window->counters.bytes, (uint64_t)0 - flight->bytes);
+    oriel_count(window, &window->counters.native[ORIEL_NATIVE_engine_failed], gets);
+    error = replay(window, rank, flight->spans, flight->n);
+    oriel_flight_forget(flight);
+    return error;
+}
+
+static int land_one(struct oriel_window *window, int rank, oriel_replay *replay)
+{
+    struct oriel_flight *flight = window->targets[rank].flight;
+    int error = oriel_flight_wait(flight);
+    uint64_t since = atomic_exchange(&flight->since_ns, 0);
+    if (error) return replay_lost(window, rank, error, replay);
+    if (since && window->latency) add_latency(window, now_ns() - since);
+    return 0;
+}
+
+int oriel_route_land(struct oriel_window *window, int target, oriel_replay *replay)
+{
+    int first = target, last = target, error = 0;
+    if (target < 0) {
+        first = 0;
+        last = window->n - 1;
+    }
+    for (int rank = first; rank <= last && rank < window->n; rank++) {
+        if (!atomic_load_explicit(&window->in_flight, memory_order_relaxed)) break;
+        int lost = 0;
+        /* link is set after flight, with release order */
+        if (atomic_load_explicit(&window->targets[rank].link, memory_order_acquire) !=
+                ORIEL_LINK_UNTRIED &&
+            window->targets[rank].flight)
+            lost = land_one(window, rank, replay);
+        if (!error) error = lost;
+    }
+    atomic_thread_fence(memory_order_acquire);
+    return error;
 }
 
 enum oriel_reason oriel_route_decline(struct oriel_window *window,

@@ -36,10 +36,10 @@ static int set_offload(struct oriel_wish *wish, const char *value, char *message
     const char *bad = NULL;
     if (strcmp(value, "true") == 0 || strcmp(value, "false") == 0) {
         wish->serve = value[0] == 't';
-        wish->engines = ORIEL_ENGINES_ALL;
+        wish->engines = oriel_order_all();
         return 0;
     }
-    if (*value && oriel_engines_parse(value, &wish->engines, &bad) == 0) {
+    if (*value && oriel_order_parse(value, &wish->engines, &bad) == 0) {
         wish->serve = true;
         return 0;
     }
@@ -212,7 +212,7 @@ void oriel_rules_apply(const struct oriel_rules *rules, bool annotated, uint64_t
                        uint64_t bytes, struct oriel_wish *wish)
 {
     char message[160];
-    *wish = (struct oriel_wish){.engines = ORIEL_ENGINES_ALL};
+    *wish = (struct oriel_wish){.engines = oriel_order_all()};
     for (size_t i = 0; i < rules->n; i++) {
         const struct rule *rule = &rules->rules[i];
         if (!selects(rule, annotated, index, bytes)) continue;

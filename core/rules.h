@@ -20,8 +20,8 @@
 
 /* What is wanted of a window. */
 struct oriel_wish {
-    bool serve;       /* redirect Gets */
-    unsigned engines; /* set of engines that may be used */
+    bool serve;                 /* redirect Gets */
+    struct oriel_order engines; /* that may be used, best first */
     enum oriel_access access;
 };
 

@@ -9,16 +9,24 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Two for each engine that there may be: tests open an engine twice. */
-enum { CLIENTS = 8, SLEEP_MS = 1000, NAP_FIRST_NS = 50000, NAP_LAST_NS = 2000000 };
+enum {
+    CLIENTS = 8,
+    SLEEP_MS = 1000,
+    NAP_FIRST_NS = 50000,
+    NAP_LAST_NS = 2000000,
+    TURN_NS = 100000
+};
 
 struct client {
     const struct oriel_transport *transport;
@@ -114,11 +122,33 @@ static void sleep_on(struct pollfd *fds, int n, long nap_ns)
     if (ppoll(fds, (nfds_t)n, &time, NULL) > 0 && fds[0].revents) drain();
 }
 
+/* struct sched_attr of the kernel, which the C library does not have. */
+struct schedule {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period; /* ns */
+};
+
+/* Short turns: the kernel (since 6.12) lets a thread that wakes up for a short turn go
+ * before one that computes, and else has it wait for some ms, hundreds of reads long.
+ * Older kernels do so by themselves, and ignore or refuse this. */
+static void ask_for_short_turns(void)
+{
+    struct schedule schedule = {0};
+    if (syscall(SYS_sched_getattr, 0, &schedule, sizeof schedule, 0)) return;
+    if (schedule.policy != SCHED_OTHER) return;
+    schedule.runtime = TURN_NS;
+    syscall(SYS_sched_setattr, 0, &schedule, 0);
+}
+
 static void *run(void *unused)
 {
     uint64_t idle_since = 0, spin = (uint64_t)oriel_config_get()->spin_us * 1000;
     long nap = NAP_FIRST_NS;
     (void)unused;
+    ask_for_short_turns();
     pthread_mutex_lock(&lock);
     while (!atomic_load(&stop)) {
         struct pollfd fds[CLIENTS + 1];

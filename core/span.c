@@ -5,8 +5,11 @@
 
 #include "core/span.h"
 
+#include "core/copy.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int shift_bounds(int64_t low, int64_t high, int64_t shift, int64_t *low_out,
                         int64_t *high_out)
@@ -183,4 +186,36 @@ bool oriel_walk_next(struct oriel_walk *walk, struct oriel_step *out)
         side_take(&walk->target, bytes);
     }
     return true;
+}
+
+/* All pieces, one after the other, to where the data are in a row: the bytes are those
+ * of whole elements. */
+static void gather(char *to, const char *from, const struct oriel_layout *source,
+                   uint64_t bytes)
+{
+    for (const char *end = to + bytes; to < end; from += source->extent)
+        for (size_t i = 0; i < source->n; i++) {
+            const struct oriel_piece *piece = &source->pieces[i];
+            oriel_copy(to, from + piece->offset, piece->bytes);
+            to += piece->bytes;
+        }
+}
+
+void oriel_layout_copy(void *to, const struct oriel_layout *sink, const void *from,
+                       const struct oriel_layout *source, uint64_t bytes)
+{
+    struct oriel_walk walk;
+    struct oriel_step step;
+    if (sink->contiguous && is_run(source)) {
+        oriel_copy(to, (const char *)from + source->pieces[0].offset, bytes);
+        return;
+    }
+    if (sink->contiguous) {
+        gather(to, from, source, bytes);
+        return;
+    }
+    oriel_walk_init(&walk, sink, source, bytes);
+    while (oriel_walk_next(&walk, &step))
+        oriel_copy((char *)to + step.origin, (const char *)from + step.target,
+                   step.bytes);
 }

@@ -79,4 +79,9 @@ void oriel_walk_init(struct oriel_walk *walk, const struct oriel_layout *origin,
 /* False at the end. Never yields an empty step. */
 bool oriel_walk_next(struct oriel_walk *walk, struct oriel_step *out);
 
+/* Copy the data of one typed buffer to another; what oriel_walk_init asks of the two
+ * holds. to, from: where their displacements 0 are. */
+void oriel_layout_copy(void *to, const struct oriel_layout *sink, const void *from,
+                       const struct oriel_layout *source, uint64_t bytes);
+
 #endif

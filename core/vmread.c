@@ -9,6 +9,7 @@
 #include "core/vmread.h"
 
 #include "core/err.h"
+#include "core/scratch.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +19,7 @@
 
 enum {
     PIECES = 128, /* a system call: its own cost is then 1 % of the pieces' */
-    HULL_BYTES = 256 << 10,
+    HULL_BYTES = ORIEL_SCRATCH_BYTES,
     /* Copied more, at most, to save one piece. Less than a page, so that each page
      * of a gap holds bytes of a span too: a hull is readable where its spans are. */
     JOIN_BYTES = 1536,
@@ -44,41 +45,6 @@ struct batch {
     struct iovec local[PIECES], remote[PIECES];
     struct hull hull[PIECES];
 };
-
-void oriel_vmread_init(struct oriel_vmread_pool *out)
-{
-    pthread_mutex_init(&out->lock, NULL);
-    out->n = 0;
-}
-
-void oriel_vmread_fini(struct oriel_vmread_pool *pool)
-{
-    while (pool->n)
-        free(pool->idle[--pool->n]);
-    pthread_mutex_destroy(&pool->lock);
-}
-
-static void *borrow(struct oriel_vmread_pool *pool)
-{
-    void *buffer = NULL;
-
-    pthread_mutex_lock(&pool->lock);
-    if (pool->n) buffer = pool->idle[--pool->n];
-    pthread_mutex_unlock(&pool->lock);
-    return buffer ? buffer : malloc(HULL_BYTES);
-}
-
-static void give_back(struct oriel_vmread_pool *pool, void *buffer)
-{
-    if (!buffer) return;
-    pthread_mutex_lock(&pool->lock);
-    if (pool->n < ORIEL_VMREAD_IDLE) {
-        pool->idle[pool->n++] = buffer;
-        buffer = NULL;
-    }
-    pthread_mutex_unlock(&pool->lock);
-    free(buffer);
-}
 
 static int translate(int error)
 {
@@ -253,8 +219,7 @@ static int read_batches(struct batch *batch, const struct oriel_span *spans, siz
 
 /* Not inlined: its frame spans three pages, which a read of one span need not
  * touch. */
-static __attribute__((noinline)) int read_many(struct oriel_vmread_pool *pool,
-                                               pid_t pid, uint64_t base,
+static __attribute__((noinline)) int read_many(pid_t pid, uint64_t base,
                                                const struct oriel_span *spans, size_t n)
 {
     struct batch batch; /* 9 KiB: not worth clearing */
@@ -262,16 +227,16 @@ static __attribute__((noinline)) int read_many(struct oriel_vmread_pool *pool,
 
     batch.pid = pid;
     batch.base = base;
-    batch.buffer = borrow(pool);
+    batch.buffer = oriel_scratch_take();
     error = read_batches(&batch, spans, n);
-    give_back(pool, batch.buffer);
+    oriel_scratch_give(batch.buffer);
     return error;
 }
 
-int oriel_vmread_spans(struct oriel_vmread_pool *pool, pid_t pid, uint64_t base,
-                       const struct oriel_span *spans, size_t n)
+int oriel_vmread_spans(pid_t pid, uint64_t base, const struct oriel_span *spans,
+                       size_t n)
 {
     if (n == 1)
         return oriel_vmread_one(pid, base + spans->offset, spans->local, spans->bytes);
-    return read_many(pool, pid, base, spans, n);
+    return read_many(pid, base, spans, n);
 }

@@ -10,25 +10,12 @@
 
 #include "transports/transport.h"
 
-#include <pthread.h>
-
-/* Buffers for pieces that are read together with the gaps between them. */
-enum { ORIEL_VMREAD_IDLE = 4 };
-struct oriel_vmread_pool {
-    pthread_mutex_t lock;
-    void *idle[ORIEL_VMREAD_IDLE]; /* owned */
-    unsigned n;
-};
-
-void oriel_vmread_init(struct oriel_vmread_pool *out);
-void oriel_vmread_fini(struct oriel_vmread_pool *pool);
-
 /* bytes at an address of process pid. */
 int oriel_vmread_one(pid_t pid, uint64_t address, void *local, size_t bytes);
 
 /* n spans whose offsets count from base, an address of process pid. The spans are
  * inside one region, so what lies between them may be read as well. */
-int oriel_vmread_spans(struct oriel_vmread_pool *pool, pid_t pid, uint64_t base,
-                       const struct oriel_span *spans, size_t n);
+int oriel_vmread_spans(pid_t pid, uint64_t base, const struct oriel_span *spans,
+                       size_t n);
 
 #endif

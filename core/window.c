@@ -19,35 +19,54 @@ static struct old_table {
     struct oriel_window_table *table;
 } * old_tables;
 
+/* By one engine. Returns the bytes of its blob; 0: not exposed. */
+static uint32_t expose_by(unsigned id, void *base, uint64_t bytes,
+                          struct oriel_region **out, unsigned char *blob_out)
+{
+    const struct oriel_transport *transport = oriel_engines[id];
+    struct oriel_engine *engine = oriel_engine_opened(id);
+    struct oriel_blob blob;
+    if (!engine) return 0;
+    int error = oriel_engine_serve(id);
+    if (!error) error = transport->expose(engine, base, bytes, out, &blob);
+    if (error) {
+        oriel_log(ORIEL_LOG_WARN, "engine %s does not expose %llu bytes: %s",
+                  transport->name, (unsigned long long)bytes, oriel_strerror(error));
+        *out = NULL;
+        return 0;
+    }
+    memcpy(blob_out, blob.data, blob.bytes);
+    return blob.bytes;
+}
+
+static size_t blobs_bytes(const struct oriel_row *row)
+{
+    size_t bytes = 0;
+    for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++)
+        bytes += row->blob_bytes[id];
+    return bytes;
+}
+
+size_t oriel_row_long_bytes(const struct oriel_row *row)
+{
+    size_t bytes = blobs_bytes(row);
+    return bytes > sizeof row->blob ? bytes : 0;
+}
+
 unsigned oriel_window_expose(void *base, uint64_t bytes, unsigned engines,
                              struct oriel_region *exposed[ORIEL_ENGINE_COUNT],
-                             struct oriel_row *row)
+                             struct oriel_row *row, unsigned char *blobs_out)
 {
     unsigned done = 0;
     size_t at = 0;
     memset(exposed, 0, ORIEL_ENGINE_COUNT * sizeof exposed[0]);
     for (unsigned id = 0; bytes && id < ORIEL_ENGINE_COUNT; id++) {
-        struct oriel_engine *engine = oriel_engine_opened(id);
-        if (!(engines >> id & 1) || !engine) continue;
-        struct oriel_blob blob;
-        int error = oriel_engines[id]->expose(engine, base, bytes, &exposed[id], &blob);
-        if (error) {
-            oriel_log(ORIEL_LOG_WARN, "engine %s does not expose %llu bytes: %s",
-                      oriel_engines[id]->name, (unsigned long long)bytes,
-                      oriel_strerror(error));
-            exposed[id] = NULL;
-            continue;
-        }
-        if (at + blob.bytes > sizeof row->blob) {
-            oriel_engines[id]->withdraw(exposed[id]);
-            exposed[id] = NULL;
-            continue;
-        }
-        memcpy(row->blob + at, blob.data, blob.bytes);
-        row->blob_bytes[id] = blob.bytes;
-        at += blob.bytes;
-        done |= 1u << id;
+        if (!(engines >> id & 1)) continue;
+        row->blob_bytes[id] = expose_by(id, base, bytes, &exposed[id], blobs_out + at);
+        at += row->blob_bytes[id];
+        if (row->blob_bytes[id]) done |= 1u << id;
     }
+    if (at <= sizeof row->blob) memcpy(row->blob, blobs_out, at);
     return done;
 }
 
@@ -81,6 +100,7 @@ static void fill_target(struct oriel_window *window, int rank, void *own_base)
 
 struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
                                          struct oriel_row *rows,
+                                         unsigned char *long_blobs,
                                          struct oriel_region *exposed[])
 {
     struct oriel_window *window = calloc(1, sizeof *window);
@@ -99,6 +119,8 @@ struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
     window->access = spec->access;
     window->engines = spec->engines;
     window->rows = rows;
+    window->long_blobs = long_blobs;
+    window->defer = spec->defer;
     memcpy(window->exposed, exposed, sizeof window->exposed);
     window->passive = true;
     for (int rank = 0; rank < spec->n; rank++) {
@@ -121,13 +143,18 @@ void oriel_window_destroy(struct oriel_window *window)
     if (!window) return;
     for (int rank = 0; rank < window->n; rank++) {
         struct oriel_target *target = &window->targets[rank];
-        if (target->peer) oriel_engines[target->engine]->disconnect(target->peer);
+        oriel_flight_destroy(target->flight);
+        if (!target->peer) continue;
+        oriel_engine_lock(target->engine);
+        oriel_engines[target->engine]->disconnect(target->peer);
+        oriel_engine_unlock(target->engine);
     }
     oriel_window_withdraw(window->exposed);
     pthread_mutex_destroy(&window->take_lock);
     pthread_mutex_destroy(&window->lock);
     free(window->latency);
     oriel_epoch_destroy(window->epoch);
+    free(window->long_blobs);
     free(window->rows);
     free(window->targets);
     free(window);
@@ -139,11 +166,22 @@ static int connect_by(struct oriel_window *window, struct oriel_target *target,
 {
     const struct oriel_transport *transport = oriel_engines[id];
     struct oriel_peer *peer = NULL;
+    oriel_engine_lock(id);
     int error = transport->connect(oriel_engine_opened(id), blob, &peer);
+    oriel_engine_unlock(id);
     if (error) return error;
+    if (!(transport->flags & ORIEL_ENGINE_IMMEDIATE)) {
+        target->flight = oriel_flight_create(id, peer, &window->in_flight);
+        if (!target->flight) {
+            transport->disconnect(peer);
+            return -ENOMEM;
+        }
+    }
     target->peer = peer;
     target->engine = (uint8_t)id;
     target->mapped = transport->map ? transport->map(peer) : NULL;
+    if (transport->address && !transport->address(peer, &target->pid, &target->address))
+        target->pid = 0;
     target->path = ORIEL_PATH_mapped;
     if (!target->mapped) {
         target->path = 0;
@@ -156,25 +194,39 @@ static int connect_by(struct oriel_window *window, struct oriel_target *target,
     return 0;
 }
 
+/* The blob of one engine in a row; false: that engine does not expose it. */
+static bool find_blob(const struct oriel_window *window, const struct oriel_row *row,
+                      unsigned id, struct oriel_blob *out)
+{
+    const unsigned char *data = row->blob;
+    size_t total = blobs_bytes(row);
+    if (!row->blob_bytes[id] || total > ORIEL_BLOBS_MAX ||
+        row->blob_bytes[id] > ORIEL_BLOB_MAX)
+        return false;
+    if (total > sizeof row->blob) {
+        if (!window->long_blobs) return false;
+        data = window->long_blobs + row->blobs_at;
+    }
+    for (unsigned before = 0; before < id; before++)
+        data += row->blob_bytes[before];
+    out->bytes = row->blob_bytes[id];
+    memcpy(out->data, data, out->bytes);
+    return true;
+}
+
 static enum oriel_link connect_target(struct oriel_window *window, int rank)
 {
     struct oriel_target *target = &window->targets[rank];
-    const struct oriel_row *row = &window->rows[rank];
-    const unsigned char *data = row->blob;
-    for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++) {
-        uint32_t bytes = row->blob_bytes[id];
-        if (!bytes || bytes > ORIEL_BLOB_MAX ||
-            bytes > (size_t)(row->blob + sizeof row->blob - data))
+    for (int i = 0; i < window->engines.n; i++) {
+        unsigned id = window->engines.id[i];
+        struct oriel_blob blob;
+        if (!find_blob(window, &window->rows[rank], id, &blob) ||
+            !oriel_engine_opened(id))
             continue;
-        struct oriel_blob blob = {.bytes = bytes};
-        memcpy(blob.data, data, bytes);
-        data += bytes;
-        if (!(window->engines >> id & 1) || !oriel_engine_opened(id)) continue;
         int error = connect_by(window, target, id, &blob);
         if (!error) return ORIEL_LINK_READY;
         oriel_log(error == -ENOTSUP ? ORIEL_LOG_DEBUG : ORIEL_LOG_WARN,
-                  "engine %s does not reach rank %d of a window: %s; its reads are "
-                  "native",
+                  "engine %s does not reach rank %d of a window: %s",
                   oriel_engines[id]->name, rank, oriel_strerror(error));
     }
     target->why = ORIEL_NATIVE_unreachable;
@@ -210,13 +262,14 @@ static int table_grow(void)
         free(old);
         return -ENOMEM;
     }
-    table->shift = 64 - bits;
+    table->mask = ((size_t)1 << bits) - 1;
+    table->mask_bytes = table->mask * sizeof table->slots[0];
     struct oriel_window_table *from = atomic_load(&oriel_window_table);
-    size_t count = from ? (size_t)1 << (64 - from->shift) : 0;
+    size_t count = from ? (size_t)from->mask + 1 : 0;
     for (size_t i = 0; i < count; i++) {
         uintptr_t key = from->slots[i].key;
         if (key <= REMOVED) continue;
-        size_t at = oriel_window_hash(key, table->shift);
+        size_t at = oriel_window_hash(key, table->mask);
         while (table->slots[at].key)
             at = (at + 1) & (((size_t)1 << bits) - 1);
         table->slots[at].key = key;
@@ -234,9 +287,9 @@ static int table_grow(void)
 static struct oriel_window_slot *table_slot(uintptr_t key)
 {
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    size_t mask = (size_t)table->mask;
     struct oriel_window_slot *removed = NULL;
-    for (size_t i = oriel_window_hash(key, table->shift);; i = (i + 1) & mask) {
+    for (size_t i = oriel_window_hash(key, table->mask);; i = (i + 1) & mask) {
         struct oriel_window_slot *slot = &table->slots[i];
         if (slot->key == key) return slot;
         if (slot->key == REMOVED && !removed) removed = slot;
@@ -247,7 +300,7 @@ static struct oriel_window_slot *table_slot(uintptr_t key)
 struct oriel_window *oriel_window_search(const struct oriel_window_table *table,
                                          size_t slot, uintptr_t key)
 {
-    size_t mask = ((size_t)1 << (64 - table->shift)) - 1;
+    size_t mask = (size_t)table->mask;
     for (size_t i = (slot + 1) & mask;; i = (i + 1) & mask) {
         uintptr_t at = atomic_load_explicit(&table->slots[i].key, memory_order_acquire);
         if (at == key)
@@ -261,8 +314,7 @@ int oriel_window_insert(struct oriel_window *window, uintptr_t key)
     int error = 0;
     pthread_mutex_lock(&table_lock);
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    if (!table || 2 * (used + 1) > (size_t)1 << (64 - table->shift))
-        error = table_grow();
+    if (!table || 2 * (used + 1) > table->mask + 1) error = table_grow();
     if (!error) {
         struct oriel_window_slot *slot = table_slot(key);
         if (slot->key != key) {
@@ -297,7 +349,7 @@ struct oriel_window *oriel_window_any(void)
     struct oriel_window *found = NULL;
     pthread_mutex_lock(&table_lock);
     struct oriel_window_table *table = atomic_load(&oriel_window_table);
-    size_t count = table ? (size_t)1 << (64 - table->shift) : 0;
+    size_t count = table ? (size_t)table->mask + 1 : 0;
     for (size_t i = 0; i < count && !found; i++)
         if (table->slots[i].key > REMOVED) found = table->slots[i].window;
     pthread_mutex_unlock(&table_lock);

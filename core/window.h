@@ -10,6 +10,7 @@
 
 #include "core/engine.h"
 #include "core/epoch.h"
+#include "core/flight.h"
 #include "core/stats.h"
 
 #include <pthread.h>
@@ -29,8 +30,16 @@ struct oriel_row {
     uint32_t serial;    /* windows that this process had created before */
     uint32_t flags;     /* enum oriel_row_flag */
     uint32_t blob_bytes[ORIEL_ENGINE_COUNT];
-    unsigned char blob[160]; /* of all engines, one after the other */
+    uint32_t
+        blobs_at; /* where they are among the long ones; set by who reads the row */
+    unsigned char blob[148]; /* of all engines, one after the other, where they fit */
 };
+
+/* Blobs of all engines, where they do not fit into a row. */
+enum { ORIEL_BLOBS_MAX = ORIEL_ENGINE_COUNT * ORIEL_BLOB_MAX };
+
+/* How many bytes a row's blobs need beside it; 0: they are in it. */
+size_t oriel_row_long_bytes(const struct oriel_row *row);
 enum oriel_row_flag {
     ORIEL_ROW_USABLE = 1 << 0,        /* may be read by an engine at all */
     ORIEL_ROW_NATIVE_MAPPED = 1 << 1, /* ranks of its node read it natively */
@@ -44,8 +53,11 @@ enum oriel_link {
 };
 
 struct oriel_target {
-    const char *mapped;      /* its bytes in this address space, or NULL */
-    struct oriel_peer *peer; /* owned; NULL where it is this process */
+    const char *mapped;          /* its bytes in this address space, or NULL */
+    pid_t pid;                   /* of the process whose memory it is, or 0 */
+    uint64_t address;            /* there */
+    struct oriel_peer *peer;     /* owned; NULL where it is this process */
+    struct oriel_flight *flight; /* owned; NULL where reads land at once */
     uint64_t bytes;
     uint32_t disp_unit;
     _Atomic uint8_t link;     /* enum oriel_link; set last, with release order */
@@ -70,6 +82,9 @@ struct oriel_window {
     struct oriel_target *targets; /* n */
     struct oriel_epoch *epoch;    /* owned */
     struct oriel_row *rows;       /* n, owned: blobs wait here until first read */
+    unsigned char *long_blobs;    /* owned; those that do not fit into rows */
+    _Atomic int in_flight;        /* targets with reads that may not have landed */
+    _Atomic bool defer;           /* reads may land as late as their flush */
     struct oriel_region *exposed[ORIEL_ENGINE_COUNT]; /* own memory; owned */
     struct oriel_counters counters;
     struct oriel_hist *latency; /* NULL unless reads are timed; owned */
@@ -77,7 +92,7 @@ struct oriel_window {
     _Atomic uint32_t tick;      /* reads, for sampling */
     pthread_mutex_t take_lock;  /* taking elided locks natively, which may block */
     pthread_mutex_t lock;       /* connecting, and the histogram */
-    unsigned engines;           /* bit set of engine ids that may be used */
+    struct oriel_order engines; /* that may be used, best first */
     bool passive;               /* no target is ours to serve: reads are only counted */
     void *user;                 /* the MPI layer's part of the window */
 };
@@ -89,21 +104,25 @@ struct oriel_window_spec {
     uint32_t sample; /* time one read of so many; 0: none */
     enum oriel_access access;
     struct oriel_epoch_rules rules;
-    unsigned engines;
+    struct oriel_order engines;
+    bool defer; /* every call that completes reads is seen */
     void *base; /* of this process's part */
 };
 
-/* Let peers read this process's part: fills row's blobs and the regions. An engine
- * that refuses is left out. Returns the set of engines that expose it. */
+/* Let peers read this process's part by the engines of the set, as far as they are
+ * open: fills row's blobs and the regions. blobs_out: all blobs, ORIEL_BLOBS_MAX bytes;
+ * needed where oriel_row_long_bytes is not 0. An engine that refuses is left out.
+ * Returns the set of engines that expose it. */
 unsigned oriel_window_expose(void *base, uint64_t bytes, unsigned engines,
                              struct oriel_region *exposed[ORIEL_ENGINE_COUNT],
-                             struct oriel_row *row);
+                             struct oriel_row *row, unsigned char *blobs_out);
 void oriel_window_withdraw(struct oriel_region *exposed[ORIEL_ENGINE_COUNT]);
 
-/* Takes rows and the regions in `exposed`, on success only. Returns NULL when out of
- * memory. */
+/* Takes rows, long_blobs (NULL: there are none) and the regions in `exposed`, on
+ * success only. Returns NULL when out of memory. */
 struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
                                          struct oriel_row *rows,
+                                         unsigned char *long_blobs,
                                          struct oriel_region *exposed[]);
 /* Not in the table any more; no read is under way. */
 void oriel_window_destroy(struct oriel_window *window);
@@ -120,14 +139,17 @@ struct oriel_window_slot {
     struct oriel_window *_Atomic window;
 };
 struct oriel_window_table {
-    unsigned shift; /* 64 - log2 of the number of slots */
+    uint64_t mask;       /* number of slots - 1 */
+    uint64_t mask_bytes; /* the same of their byte offsets, for a shorter look-up */
     struct oriel_window_slot slots[];
 };
 extern struct oriel_window_table *_Atomic oriel_window_table;
 
-static inline size_t oriel_window_hash(uintptr_t key, unsigned shift)
+#define ORIEL_WINDOW_HASH UINT64_C(0x9E3779B97F4A7C15)
+
+static inline size_t oriel_window_hash(uintptr_t key, uint64_t mask)
 {
-    return (size_t)((uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> shift);
+    return (size_t)((uint64_t)key * ORIEL_WINDOW_HASH >> 32 & mask);
 }
 
 /* Past the first slot; rarely needed, the table is a quarter full at most. */
@@ -140,7 +162,7 @@ static inline struct oriel_window *oriel_window_find(uintptr_t key)
     const struct oriel_window_table *table =
         atomic_load_explicit(&oriel_window_table, memory_order_acquire);
     if (!table) return NULL;
-    size_t slot = oriel_window_hash(key, table->shift);
+    size_t slot = oriel_window_hash(key, table->mask);
     uintptr_t at = atomic_load_explicit(&table->slots[slot].key, memory_order_acquire);
     if (at == 0) return NULL;
     if (at == key)
@@ -151,11 +173,14 @@ static inline struct oriel_window *oriel_window_find(uintptr_t key)
 /* True: certainly not in the table. False says nothing. */
 static inline bool oriel_window_absent(uintptr_t key)
 {
+    _Static_assert(sizeof(struct oriel_window_slot) == 16, "the shift says so");
     const struct oriel_window_table *table =
         atomic_load_explicit(&oriel_window_table, memory_order_acquire);
-    return !table || !atomic_load_explicit(
-                         &table->slots[oriel_window_hash(key, table->shift)].key,
-                         memory_order_acquire);
+    if (!table) return true;
+    uint64_t at = (uint64_t)key * ORIEL_WINDOW_HASH >> 28 & table->mask_bytes;
+    const struct oriel_window_slot *slot =
+        (const void *)((const char *)table->slots + at);
+    return !atomic_load_explicit(&slot->key, memory_order_acquire);
 }
 
 /* Connect to a target if nobody has yet. Returns its link. */

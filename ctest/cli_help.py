@@ -2,7 +2,7 @@
 
 from cli_common import Folder, ORIEL, check, clean_env, finish, oriel, run
 
-COMMANDS = ["run", "exec", "config", "info", "help"]
+COMMANDS = ["run", "exec", "config", "info", "nics", "help"]
 
 # words, exit code, what stderr must say
 MISTAKES = [
@@ -34,6 +34,7 @@ MISTAKES = [
     (["config", "timeout"], 2, ["did you mean 'ORIEL_TIMEOUT_S'"]),
     (["config", "--jason"], 2, ["did you mean '--json'"]),
     (["info", "more"], 2, ["'more'"]),
+    (["nic"], 2, ["did you mean 'nics'"]),
 ]
 
 
@@ -50,7 +51,7 @@ def main():
               f"{command} has a page", page)
         check(max(map(len, page.out.splitlines())) <= 80,
               f"the page of {command} fits a terminal", page)
-    for command in COMMANDS[:4]:
+    for command in COMMANDS[:5]:
         page = oriel(command, "--help")
         check(page.code == 0 and page.out == oriel("help", command).out,
               f"{command} --help is that page", page)

@@ -32,17 +32,21 @@ static struct rig rig_create(bool arena, uint32_t unit)
     for (uint64_t i = 0; i < BYTES; i++)
         rig.memory[i] = pattern(i);
 
-    unsigned engines = oriel_engines_open(ORIEL_ENGINES_ALL);
+    unsigned engines = oriel_engines_open(1u << ORIEL_ENGINE_ID_node);
     struct oriel_row *rows = calloc(2, sizeof *rows);
     struct oriel_region *exposed[ORIEL_ENGINE_COUNT];
-    unsigned by = oriel_window_expose(memory, BYTES, engines, exposed, &rows[1]);
+    unsigned char blobs[ORIEL_BLOBS_MAX];
+    unsigned by = oriel_window_expose(memory, BYTES, engines, exposed, &rows[1], blobs);
+    CHECK(oriel_row_long_bytes(&rows[1]) == 0, "node's blob fits into the row");
     REQUIRE(by != 0, "an engine exposes it");
     rows[1].bytes = BYTES;
     rows[1].disp_unit = unit;
     rows[1].flags = ORIEL_ROW_USABLE;
-    struct oriel_window_spec spec = {
-        .n = 2, .rules = {true, true, true, false}, .engines = engines, .sample = 1};
-    rig.window = oriel_window_create(&spec, rows, exposed);
+    struct oriel_window_spec spec = {.n = 2,
+                                     .rules = {true, true, true, false},
+                                     .engines = oriel_order_all(),
+                                     .sample = 1};
+    rig.window = oriel_window_create(&spec, rows, NULL, exposed);
     REQUIRE(rig.window, "a window is created");
     oriel_epoch_lock_all(rig.window->epoch, 0);
     return rig;
@@ -62,7 +66,7 @@ static const struct oriel_layout bytes_layout = ORIEL_LAYOUT_BYTES(1, &byte_piec
 
 static enum oriel_reason get(struct rig *rig, void *origin, uint64_t n, int64_t disp)
 {
-    struct oriel_get get = {origin, n, &bytes_layout, 1, disp, n, &bytes_layout};
+    struct oriel_get get = {origin, n, &bytes_layout, 1, disp, n, &bytes_layout, false};
     return oriel_route_get(rig->window, &get);
 }
 
@@ -111,7 +115,7 @@ static void test_declined(void)
     CHECK(get(&rig, got, UINT64_MAX, 0) == ORIEL_NATIVE_range, "a count that wraps");
     CHECK(get(&rig, got, 0, 0) == ORIEL_NATIVE_empty, "nothing to read");
     CHECK(get(&rig, NULL, 8, 0) == ORIEL_NATIVE_origin, "no origin");
-    struct oriel_get g = {got, 8, &bytes_layout, 1, 0, 7, &bytes_layout};
+    struct oriel_get g = {got, 8, &bytes_layout, 1, 0, 7, &bytes_layout, false};
     CHECK(oriel_route_get(rig.window, &g) == ORIEL_NATIVE_type, "sizes that differ");
     g.target_count = 8;
     g.target_layout = NULL;
@@ -148,7 +152,7 @@ static void strided(bool arena, uint64_t n, uint64_t bytes, int64_t stride)
                                  .pieces = &piece};
     unsigned char *got = calloc(1, n * bytes + 1);
     int64_t at = stride < 0 ? -stride * (int64_t)n : 11;
-    struct oriel_get g = {got, n * bytes, &bytes_layout, 1, at, n, &there};
+    struct oriel_get g = {got, n * bytes, &bytes_layout, 1, at, n, &there, false};
     enum oriel_reason reason = oriel_route_get(rig.window, &g);
     if (reason == ORIEL_NATIVE_scattered) {
         CHECK(!arena, "a mapped read is never scattered");

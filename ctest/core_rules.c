@@ -48,7 +48,8 @@ static void test_keys(void)
     CHECK(!wish.serve && wish.access == ORIEL_ACCESS_IMMUTABLE,
           "'annotated' leaves serving to the window's own keys");
     wish = ask("#0:offload=node:access=immutable", false, 0, 1);
-    CHECK(wish.engines == 1u << ORIEL_ENGINE_ID_node, "engines by name");
+    CHECK(oriel_order_set(&wish.engines) == 1u << ORIEL_ENGINE_ID_node,
+          "engines by name");
     CHECK(wish.access == ORIEL_ACCESS_IMMUTABLE, "and a second key");
 }
 

@@ -14,7 +14,7 @@ static struct oriel_window *make(void)
     struct oriel_window_spec spec = {.n = 1, .rules = {true, true, true, false}};
     struct oriel_region *exposed[ORIEL_ENGINE_COUNT] = {0};
     struct oriel_row *rows = calloc(1, sizeof *rows);
-    struct oriel_window *window = oriel_window_create(&spec, rows, exposed);
+    struct oriel_window *window = oriel_window_create(&spec, rows, NULL, exposed);
     REQUIRE(window, "a window is created");
     return window;
 }
@@ -61,17 +61,26 @@ static void test_table(int style)
 
 static void test_engines(void)
 {
-    unsigned set = 0;
+    struct oriel_order order, all = oriel_order_all();
     const char *bad = NULL;
-    CHECK(oriel_engines_parse("", &set, &bad) == 0 && set == ORIEL_ENGINES_ALL,
+    CHECK(oriel_order_parse("", &order, &bad) == 0 && !order.chosen &&
+              oriel_order_set(&order) == ORIEL_ENGINES_ALL,
           "no names mean all engines");
-    CHECK(oriel_engines_parse("node", &set, &bad) == 0 &&
-              set == 1u << ORIEL_ENGINE_ID_node,
-          "an engine by name");
-    CHECK(oriel_engines_parse("self", &set, &bad) == 0 && set == 0,
+    CHECK(oriel_order_parse("node+node+self", &order, &bad) == 0 && order.chosen &&
+              order.n == 1 && order.id[0] == ORIEL_ENGINE_ID_node,
+          "an engine by name, once");
+    CHECK(oriel_order_parse("self", &order, &bad) == 0 && order.n == 0,
           "self needs no engine");
-    CHECK(oriel_engines_parse("node+warp", &set, &bad) < 0 && strcmp(bad, "warp") == 0,
+    CHECK(oriel_order_parse("node+warp", &order, &bad) < 0 && strcmp(bad, "warp") == 0,
           "an unknown name is pointed at");
+    struct oriel_order last = {.chosen = true, .n = 1, .id = {ORIEL_ENGINE_COUNT - 1}};
+    order = oriel_order_for(&last, &all);
+    CHECK(order.n == 1 && order.id[0] == ORIEL_ENGINE_COUNT - 1,
+          "a window's choice wins");
+    order = oriel_order_for(&all, &last);
+    CHECK(order.n == 1 && order.chosen, "where it has none, the process's does");
+    order = oriel_order_among(&last, 0);
+    CHECK(order.n == 0, "engines that may not be used are left out");
     CHECK(oriel_engines_open(ORIEL_ENGINES_ALL) != 0, "the node engine opens");
     oriel_engines_close();
     CHECK(oriel_engine_opened(ORIEL_ENGINE_ID_node) == NULL, "and closes");

@@ -13,7 +13,7 @@ from lint_files import finish, read, tree
 
 BASE = {f"core/{name}.h" for name in
         ("err", "log", "config", "stats", "hash", "span", "extent", "arena",
-         "process", "vmread", "version")}
+         "process", "scratch", "vmread", "version", "cpus", "nic", "vni")}
 CONTRACT = {"transports/transport.h"}
 TABLE = {"transports/engines.h", "transports/engines.def"}
 FOLDERS = {

@@ -68,7 +68,7 @@ static void sizes_and_alignments(enum kind kind, enum sync sync)
         uint64_t own = reads / (uint64_t)test.ranks;
         COUNTED(w.win, "self", own, "the own rank is read by memcpy");
         if (kind != KIND_ALLOCATE)
-            COUNTED(w.win, kind == KIND_CREATE ? "cma" : "mapped", reads - own,
+            COUNTED(w.win, path_of(kind != KIND_CREATE), reads - own,
                     "other ranks are read by the path that suits the memory");
         COUNTED(w.win, "native", 0, "no read is native");
     }
@@ -147,7 +147,7 @@ static void odd_base(void)
         if (test.layer)
             CHECK(pattern_is(buffer, (unsigned)target, 0, BYTES),
                   "a window %zu bytes off is read right", shift);
-        COUNTED(win, "cma", 1, "a window with an odd base is redirected");
+        COUNTED(win, path_of(false), 1, "a window with an odd base is redirected");
         MPI_Win_free(&win);
         info_free(&info);
     }

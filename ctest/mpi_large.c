@@ -72,7 +72,7 @@ static void probes(size_t bytes, int unit, bool arena)
             CHECK(pattern_is(got, 10 * (unsigned)i + (unsigned)target, 0, PROBE),
                   "a read at %zu of %zu bytes is right (unit %d)", at[i], bytes, unit);
     }
-    COUNTED(win, arena ? "mapped" : "cma", n, "reads of a large window are redirected");
+    COUNTED(win, path_of(arena), n, "reads of a large window are redirected");
     MPI_Barrier(MPI_COMM_WORLD);
     drop(&win, base, bytes, arena);
 }

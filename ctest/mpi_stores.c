@@ -5,7 +5,8 @@
  */
 #include "mpi_test.h"
 
-enum { WORDS = 512, ROUNDS = 1000, BYTES = WORDS * 8 };
+enum { WORDS = 512, BYTES = WORDS * 8 };
+static uint64_t rounds = 1000, single_reads = 100000; /* even */
 static uint64_t got[WORDS];
 
 static void store(struct test_window *w, uint64_t value)
@@ -34,7 +35,7 @@ static void by_barrier(enum kind kind, const char *keys)
     struct test_window w = window_open(MPI_COMM_WORLD, kind, BYTES, 8, keys);
     int target = (test.rank + 1) % test.ranks;
     MPI_Win_lock_all(0, w.win);
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         store(&w, round);
         MPI_Win_sync(w.win);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -45,7 +46,7 @@ static void by_barrier(enum kind kind, const char *keys)
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Win_unlock_all(w.win);
-    ALL_SERVED(&w, ROUNDS, "reads after a barrier are redirected");
+    ALL_SERVED(&w, rounds, "reads after a barrier are redirected");
     window_close(&w);
 }
 
@@ -54,14 +55,14 @@ static void by_fence(enum kind kind, const char *keys)
 {
     struct test_window w = window_open(MPI_COMM_WORLD, kind, BYTES, 8, keys);
     int target = (test.rank + 1) % test.ranks;
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         store(&w, round);
         MPI_Win_fence(0, w.win);
         read_all(&w, target);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
         is_stored(round, "a fence", kind);
     }
-    ALL_SERVED(&w, ROUNDS, "reads in fence epochs are redirected");
+    ALL_SERVED(&w, rounds, "reads in fence epochs are redirected");
     window_close(&w);
 }
 
@@ -71,7 +72,7 @@ static void by_fence_and_lock(enum kind kind)
     struct test_window w = window_open(MPI_COMM_WORLD, kind, BYTES, 8,
                                        "oriel_offload=true,oriel_access=fenced");
     int target = (test.rank + 1) % test.ranks;
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         MPI_Win_fence(MPI_MODE_NOPRECEDE, w.win);
         store(&w, round);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
@@ -80,7 +81,7 @@ static void by_fence_and_lock(enum kind kind)
         MPI_Win_unlock(target, w.win);
         is_stored(round, "fence and lock", kind);
     }
-    ALL_SERVED(&w, ROUNDS, "reads under locks after fences are redirected");
+    ALL_SERVED(&w, rounds, "reads under locks after fences are redirected");
     window_close(&w);
 }
 
@@ -91,7 +92,7 @@ static void by_message(enum kind kind)
     struct test_window w =
         window_open(MPI_COMM_WORLD, kind, BYTES, 8, "oriel_offload=true");
     MPI_Win_lock_all(0, w.win);
-    for (uint64_t round = 1; round <= ROUNDS && test.rank < 2; round++) {
+    for (uint64_t round = 1; round <= rounds && test.rank < 2; round++) {
         int peer = 1 - test.rank;
         if (round % 2 == (uint64_t)test.rank) {
             store(&w, round);
@@ -107,7 +108,7 @@ static void by_message(enum kind kind)
     }
     MPI_Win_unlock_all(w.win);
     if (test.rank < 2)
-        ALL_SERVED(&w, ROUNDS / 2, "reads after a message are redirected");
+        ALL_SERVED(&w, rounds / 2, "reads after a message are redirected");
     window_close(&w);
 }
 
@@ -165,7 +166,7 @@ static void torn(enum kind kind, int count)
     } else if (test.rank == 0) {
         uint64_t torn_words = 0, reads = 0;
         MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win);
-        for (; reads < 100000; reads++) {
+        for (; reads < single_reads; reads++) {
             MPI_Get(got, count, MPI_UINT64_T, 1, (MPI_Aint)(reads % 4), count,
                     MPI_UINT64_T, w.win);
             MPI_Win_flush(1, w.win);
@@ -183,8 +184,12 @@ static void torn(enum kind kind, int count)
     munmap(stop, 4096);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) { /* so many times fewer */
+        rounds /= (uint64_t)atoi(argv[1]);
+        single_reads /= (uint64_t)atoi(argv[1]);
+    }
     test_start(2);
     for (int kind = 0; kind < KIND_COUNT; kind++) {
         by_barrier(kind, "oriel_offload=true");

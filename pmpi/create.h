@@ -22,8 +22,14 @@ struct oriel_request {
 /* Collective over request->comm. Returns an MPI error code. */
 int oriel_window_make(const struct oriel_request *request, MPI_Win *win);
 
-/* What the program and the rules want. */
+/* ---- wish.c: what the program's info keys and the rules say ---------------------- */
+
+/* Of this window. Disabled: nothing is wanted. */
 struct oriel_wish oriel_wish_find(MPI_Info info, uint64_t index, uint64_t bytes);
+/* Is the key there, and "true"? */
+bool oriel_info_true(MPI_Info info, const char *key);
+/* Does MPI_Win_allocate's info ask for something that only native memory can give? */
+bool oriel_info_native_memory(MPI_Info info);
 
 /* Put a made window into the table and the list; opens the gate. */
 void oriel_windows_add(struct oriel_mpi_window *mine);

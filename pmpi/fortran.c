@@ -4,6 +4,7 @@
 #include "pmpi/layer.h"
 
 #include <link.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,18 +17,26 @@ static const char library[] = "libmpichfort";
 #define UNSEEN "MPICH's mpi_f08 calls only some of the functions that Oriel wraps"
 #endif
 
-static int visit(struct dl_phdr_info *info, size_t size, void *out)
+/* Objects that the process had loaded when they were looked through last, and whether
+ * the library was among them: it is asked at every window. */
+static _Atomic unsigned long long looked_at;
+static atomic_bool found;
+
+static int visit(struct dl_phdr_info *info, size_t size, void *adds_out)
 {
     (void)size;
+    if (info->dlpi_adds == looked_at) return 1;
+    *(unsigned long long *)adds_out = info->dlpi_adds;
     if (!info->dlpi_name || !strstr(info->dlpi_name, library)) return 0;
-    *(bool *)out = true;
+    found = true;
     return 1;
 }
 
 bool oriel_fortran_loaded(void)
 {
-    bool found = false;
-    dl_iterate_phdr(visit, &found);
+    unsigned long long adds = 0;
+    dl_iterate_phdr(visit, &adds);
+    if (adds) looked_at = adds;
     return found;
 }
 

@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 struct oriel_layer oriel_layer;
@@ -26,13 +28,26 @@ static uint32_t hash(const char *text, size_t bytes)
     return h;
 }
 
+/* The node as MPI libraries and the node engine see one: ranks with another kernel,
+ * host name or pid namespace are elsewhere. */
 static uint32_t host_id(void)
 {
-    char boot[64] = "";
+    struct {
+        char boot[64];
+        struct utsname name;
+        dev_t device;
+        ino_t pids;
+    } id;
+    struct stat pids = {0};
+    memset(&id, 0, sizeof id);
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t bytes = fd < 0 ? 0 : read(fd, boot, sizeof boot);
+    if (fd >= 0 && read(fd, id.boot, sizeof id.boot) < 0) id.boot[0] = '\0';
     if (fd >= 0) close(fd);
-    return hash(boot, bytes > 0 ? (size_t)bytes : 0);
+    if (uname(&id.name) == 0 && stat("/proc/self/ns/pid", &pids) == 0) {
+        id.device = pids.st_dev;
+        id.pids = pids.st_ino;
+    }
+    return hash((const char *)&id, sizeof id);
 }
 
 static void prepare(void)
@@ -62,7 +77,7 @@ static void prepare(void)
                   config->windows, message);
     }
     const char *bad = NULL;
-    if (oriel_engines_parse(config->engines, &oriel_layer.engines, &bad)) {
+    if (oriel_order_parse(config->engines, &oriel_layer.engines, &bad)) {
         oriel_rules_destroy(oriel_layer.rules);
         oriel_layer.rules = NULL;
         oriel_log(ORIEL_LOG_ERROR,

@@ -8,6 +8,7 @@
 #ifndef ORIEL_PMPI_LAYER_H
 #define ORIEL_PMPI_LAYER_H
 
+#include "core/route.h"
 #include "core/rules.h"
 #include "core/window.h"
 #include "pmpi/gate.h"
@@ -20,18 +21,18 @@
 /* ---- init.c: the layer's life ------------------------------------------------ */
 
 struct oriel_layer {
-    struct oriel_rules *rules; /* NULL: disabled, see oriel_layer_prepare */
-    bool init_seen;            /* MPI_Init or MPI_Init_thread passed here */
-    bool world_proven;         /* every rank of MPI_COMM_WORLD has the layer */
-    bool world_agreed;         /* ... and joins the report: MPI_Init was seen */
-    unsigned engines;          /* those of ORIEL_ENGINES */
-    bool report;               /* some rank asked for ORIEL_STATS (agreed) */
-    bool threads;              /* MPI_THREAD_MULTIPLE */
-    bool started;              /* engines are open, some window is redirected */
-    uint64_t world_id;         /* of this process: random */
-    MPI_Comm private_comm;     /* of this process alone, from start to the end */
-    uint32_t host;             /* equal on ranks that share a node */
-    _Atomic uint32_t created;  /* windows that this process has created */
+    struct oriel_rules *rules;  /* NULL: disabled, see oriel_layer_prepare */
+    bool init_seen;             /* MPI_Init or MPI_Init_thread passed here */
+    bool world_proven;          /* every rank of MPI_COMM_WORLD has the layer */
+    bool world_agreed;          /* ... and joins the report: MPI_Init was seen */
+    struct oriel_order engines; /* those of ORIEL_ENGINES */
+    bool report;                /* some rank asked for ORIEL_STATS (agreed) */
+    bool threads;               /* MPI_THREAD_MULTIPLE */
+    bool started;               /* engines are open, some window is redirected */
+    uint64_t world_id;          /* of this process: random */
+    MPI_Comm private_comm;      /* of this process alone, from start to the end */
+    uint32_t host;              /* equal on ranks that share a node */
+    _Atomic uint32_t created;   /* windows that this process has created */
 };
 extern struct oriel_layer oriel_layer;
 
@@ -140,11 +141,26 @@ static inline int oriel_sync_native(struct oriel_window *window, int target)
     return oriel_sync_take(window, target);
 }
 
+/* ---- replay.c: reads under way -----------------------------------------------------
+ */
+
+/* Read pieces natively that an engine lost; the next native flush completes them. */
+int oriel_replay_native(struct oriel_window *window, int target,
+                        const struct oriel_span *spans, size_t n);
+/* Land the redirected reads of one target, or of all (target < 0), before the native
+ * call that completes reads. Returns an MPI error code. */
+static inline int oriel_complete(struct oriel_window *window, int target)
+{
+    return oriel_route_complete(window, target, oriel_replay_native);
+}
+
 /* ---- progress.c: the native library's progress ------------------------------------
  */
 
 void oriel_progress_init(void);
 void oriel_progress_fini(void);
+/* Give the library a chance now, unless it had one lately. Threads: any. */
+void oriel_progress_look(void);
 /* After each redirected read, of so many bytes. */
 void oriel_progress_tick(uint64_t bytes);
 

@@ -15,7 +15,7 @@ static MPI_Request receive;
 static _Atomic bool poking;
 static uint64_t poke_ns;
 static _Atomic uint64_t last_ns; /* of the last native progress that was noted */
-static _Thread_local uint64_t credit;
+static _Thread_local uint64_t credit __attribute__((tls_model("initial-exec")));
 
 static uint64_t now_ns(void)
 {
@@ -28,20 +28,24 @@ void oriel_progress_init(void)
 {
     poke_ns = oriel_config_get()->poke_us * 1000;
     receive = MPI_REQUEST_NULL;
+    oriel_flight_idle = NULL;
     if (!poke_ns || oriel_layer.private_comm == MPI_COMM_NULL) return;
     if (native.Irecv(NULL, 0, MPI_BYTE, 0, 0, oriel_layer.private_comm, &receive))
         receive = MPI_REQUEST_NULL;
+    else
+        oriel_flight_idle = oriel_progress_look;
 }
 
 void oriel_progress_fini(void)
 {
+    oriel_flight_idle = NULL;
     if (receive == MPI_REQUEST_NULL) return;
     native.Cancel(&receive);
     native.Wait(&receive, MPI_STATUS_IGNORE);
 }
 
 /* One thread at a time may test a request; the others need not wait for it. */
-static void look(void)
+void oriel_progress_look(void)
 {
     uint64_t now = now_ns();
     if (now - atomic_load_explicit(&last_ns, memory_order_relaxed) < poke_ns) return;
@@ -57,5 +61,5 @@ void oriel_progress_tick(uint64_t bytes)
     credit += 1 + bytes / BYTES_PER_CREDIT;
     if (credit < CREDIT_PER_LOOK) return;
     credit = 0;
-    look();
+    oriel_progress_look();
 }

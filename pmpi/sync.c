@@ -3,9 +3,9 @@
 #include "pmpi/layer.h"
 
 /*
- * Redirected reads have landed when MPI_Get returns, so nothing is left to complete
- * before the native call; what these wrappers keep is the epochs, who is dirty, and
- * which locks the native library has not heard of.
+ * Redirected reads that are still under way are landed first, before the native call.
+ * Beyond that these wrappers keep the epochs, who is dirty, and which locks the native
+ * library has not heard of.
  */
 
 /* The wrappers themselves are only the look-up: a window that is not ours passes with
@@ -120,8 +120,10 @@ static NOINLINE int unlock(int rank, MPI_Win win)
     if (!window) return native.Win_unlock(rank, win);
     struct oriel_epoch *epoch = window->epoch;
     bool known = rank >= 0 && rank < window->n;
+    int error = known ? oriel_complete(window, rank) : MPI_SUCCESS;
+    if (error) return error;
     if (known && drop_elided(window, rank)) return MPI_SUCCESS;
-    int error = oriel_sync_native(window, rank);
+    error = oriel_sync_native(window, rank);
     if (error) return error;
     bool was_dirty = known && oriel_epoch_clean(epoch, rank);
     error = native.Win_unlock(rank, win);
@@ -142,7 +144,7 @@ static NOINLINE int lock_all(int assert, MPI_Win win)
     struct oriel_epoch *epoch = window->epoch;
     unsigned bits = assert &MPI_MODE_NOCHECK ? ORIEL_LOCK_NOCHECK : 0;
     if ((assert & ~MPI_MODE_NOCHECK) == 0 && oriel_epoch_elides_all(epoch, bits) &&
-        window->engines && !oriel_mpi_window(window)->shared_out) {
+        window->engines.n && !oriel_mpi_window(window)->shared_out) {
         oriel_epoch_lock_all(epoch, bits | ORIEL_LOCK_ELIDED);
         return MPI_SUCCESS;
     }
@@ -163,8 +165,10 @@ static NOINLINE int unlock_all(MPI_Win win)
     struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_unlock_all(win);
     struct oriel_epoch *epoch = window->epoch;
+    int error = oriel_complete(window, -1);
+    if (error) return error;
     if (drop_elided(window, -1)) return MPI_SUCCESS;
-    int error = oriel_sync_native(window, -1);
+    error = oriel_sync_native(window, -1);
     if (error) return error;
     bool was_dirty = oriel_epoch_clean(epoch, -1);
     error = native.Win_unlock_all(win);
@@ -203,9 +207,10 @@ static NOINLINE int flush(int rank, MPI_Win win)
     struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_flush(rank, win);
     struct oriel_epoch *epoch = window->epoch;
-    if (elided(epoch, rank)) return MPI_SUCCESS;
+    int error = rank >= 0 ? oriel_complete(window, rank) : MPI_SUCCESS;
+    if (error || elided(epoch, rank)) return error;
     bool was_dirty = rank >= 0 && oriel_epoch_clean(epoch, rank);
-    int error = native.Win_flush(rank, win);
+    error = native.Win_flush(rank, win);
     if (!error && rank >= 0) oriel_epoch_prove(epoch, rank);
     if (error && was_dirty) oriel_epoch_soil(epoch, rank);
     atomic_thread_fence(memory_order_acquire);
@@ -222,9 +227,10 @@ static NOINLINE int flush_all(MPI_Win win)
     struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_flush_all(win);
     struct oriel_epoch *epoch = window->epoch;
-    if (all_elided(epoch)) return MPI_SUCCESS;
+    int error = oriel_complete(window, -1);
+    if (error || all_elided(epoch)) return error;
     bool was_dirty = oriel_epoch_clean(epoch, -1);
-    int error = native.Win_flush_all(win);
+    error = native.Win_flush_all(win);
     if (!error) oriel_epoch_prove(epoch, -1);
     if (error && was_dirty) oriel_epoch_soil(epoch, -1);
     atomic_thread_fence(memory_order_acquire);
@@ -237,18 +243,31 @@ int wrap_Win_flush_all(MPI_Win win)
 }
 
 /* Local completion says nothing of the target: it stays dirty. */
-int wrap_Win_flush_local(int rank, MPI_Win win)
+static NOINLINE int flush_local(int rank, MPI_Win win)
 {
     struct oriel_window *window = oriel_find_served(win);
-    if (window && elided(window->epoch, rank)) return MPI_SUCCESS;
+    int error = window && rank >= 0 ? oriel_complete(window, rank) : MPI_SUCCESS;
+    if (error || (window && elided(window->epoch, rank))) return error;
     return native.Win_flush_local(rank, win);
+}
+
+int wrap_Win_flush_local(int rank, MPI_Win win)
+{
+    return oriel_absent(win) ? native.Win_flush_local(rank, win)
+                             : flush_local(rank, win);
+}
+
+static NOINLINE int flush_local_all(MPI_Win win)
+{
+    struct oriel_window *window = oriel_find_served(win);
+    int error = window ? oriel_complete(window, -1) : MPI_SUCCESS;
+    if (error || (window && all_elided(window->epoch))) return error;
+    return native.Win_flush_local_all(win);
 }
 
 int wrap_Win_flush_local_all(MPI_Win win)
 {
-    struct oriel_window *window = oriel_find_served(win);
-    if (window && all_elided(window->epoch)) return MPI_SUCCESS;
-    return native.Win_flush_local_all(win);
+    return oriel_absent(win) ? native.Win_flush_local_all(win) : flush_local_all(win);
 }
 
 /* The program's stores before it are visible before its reads after it: that takes a
@@ -267,7 +286,8 @@ static NOINLINE int fence(int assert, MPI_Win win)
     struct oriel_window *window = oriel_find_served(win);
     if (!window) return native.Win_fence(assert, win);
     struct oriel_epoch *epoch = window->epoch;
-    int error = oriel_sync_native(window, -1);
+    int error = oriel_complete(window, -1);
+    if (!error) error = oriel_sync_native(window, -1);
     if (error) return error;
     bool was_dirty = oriel_epoch_clean(epoch, -1);
     atomic_thread_fence(memory_order_release);

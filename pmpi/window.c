@@ -87,7 +87,8 @@ int wrap_Win_free(MPI_Win *win)
     struct oriel_window *window = win && !oriel_guarded() ? oriel_find(*win) : NULL;
     if (!window) return native.Win_free(win);
     struct oriel_mpi_window *mine = oriel_mpi_window(window);
-    int error = oriel_sync_native(window, -1);
+    int error = oriel_complete(window, -1);
+    if (!error) error = oriel_sync_native(window, -1);
     if (error) return error;
     oriel_window_remove(window);
     if (mine->no_locks) native.Win_fence(MPI_MODE_NOSUCCEED, *win);
@@ -119,7 +120,8 @@ static void engine_names(const struct oriel_window *window, char *text, size_t b
     for (int rank = 0; rank < window->n; rank++) {
         if (atomic_load(&window->targets[rank].link) == ORIEL_LINK_NONE) continue;
         for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++)
-            if (window->rows[rank].blob_bytes[id]) set |= window->engines & 1u << id;
+            if (window->rows[rank].blob_bytes[id])
+                set |= oriel_order_set(&window->engines) & 1u << id;
     }
     snprintf(text, bytes, "native");
     for (unsigned id = 0; id < ORIEL_ENGINE_COUNT && at < bytes; id++)
@@ -148,9 +150,12 @@ int wrap_Win_get_info(MPI_Win win, MPI_Info *info)
 MPI_Fint wrap_Win_c2f(MPI_Win win)
 {
     struct oriel_window *window = oriel_find(win);
-    if (window && oriel_fortran_loaded() &&
-        oriel_sync_native(window, -1) == MPI_SUCCESS)
-        atomic_store(&oriel_mpi_window(window)->shared_out, true);
+    if (window && oriel_fortran_loaded()) {
+        atomic_store(&window->defer, false);
+        if (oriel_complete(window, -1) == MPI_SUCCESS &&
+            oriel_sync_native(window, -1) == MPI_SUCCESS)
+            atomic_store(&oriel_mpi_window(window)->shared_out, true);
+    }
     return native.Win_c2f(win);
 }
 #endif

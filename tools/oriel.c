@@ -20,8 +20,8 @@ static const struct oriel_command command_help = {"help", "show the page of a co
                                                   help_help, run_help};
 
 static const struct oriel_command *const commands[] = {
-    &oriel_command_run, &oriel_command_exec, &oriel_command_config, &oriel_command_info,
-    &command_help};
+    &oriel_command_run,  &oriel_command_exec, &oriel_command_config,
+    &oriel_command_info, &oriel_command_nics, &command_help};
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static const struct oriel_command *find_command(const char *name)

@@ -8,6 +8,7 @@
 #include "core/config.h"
 #include "core/engine.h"
 #include "core/nearest.h"
+#include "core/nic_map.h"
 #include "core/rules.h"
 #include "tools/tool.h"
 
@@ -48,11 +49,17 @@ char *oriel_settings_fault(size_t i, const char *value)
         oriel_rules_destroy(rules);
     }
     if (strcmp(variable, "ORIEL_ENGINES") == 0) {
-        unsigned set;
+        struct oriel_order order;
         const char *bad = value;
-        if (oriel_engines_parse(value, &set, &bad))
+        if (oriel_order_parse(value, &order, &bad))
             return oriel_text("there is no engine '%.*s'; 'oriel info' lists them",
                               (int)strcspn(bad, "+"), bad);
+    }
+    if (strcmp(variable, "ORIEL_NIC_MAP") == 0) {
+        struct oriel_nic_map map;
+        if (oriel_nic_map_parse(value, &map, text, sizeof text))
+            return oriel_text("%s", text);
+        oriel_nic_map_fini(&map);
     }
     return NULL;
 }

@@ -23,7 +23,7 @@ struct oriel_command {
 };
 
 extern const struct oriel_command oriel_command_run, oriel_command_exec,
-    oriel_command_config, oriel_command_info;
+    oriel_command_config, oriel_command_info, oriel_command_nics;
 
 /* Print the sentence and where to read on; returns ORIEL_EXIT_USAGE. */
 int oriel_usage_error(const char *command, const char *format, ...)

@@ -65,7 +65,6 @@ struct oriel_engine {
     struct mapping *mappings;
     unsigned idle;  /* of them */
     uint64_t idled; /* counts up, for their age */
-    struct oriel_vmread_pool pool;
 };
 
 struct oriel_region {
@@ -98,7 +97,6 @@ static int node_open(const struct oriel_config *config, struct oriel_engine **ou
     engine->cma = config->cma;
     if (engine->cma) oriel_process_admit();
     pthread_mutex_init(&engine->lock, NULL);
-    oriel_vmread_init(&engine->pool);
     *out = engine;
     return 0;
 }
@@ -133,7 +131,6 @@ static void node_close(struct oriel_engine *engine)
     if (!engine || oriel_process_forked()) return;
     while (engine->idle)
         unmap_oldest(engine);
-    oriel_vmread_fini(&engine->pool);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
 }
@@ -364,6 +361,14 @@ static const void *node_map(struct oriel_peer *peer)
     return peer->mapped;
 }
 
+static bool node_address(struct oriel_peer *peer, pid_t *pid_out, uint64_t *base_out)
+{
+    if (peer->mapped) return false;
+    *pid_out = peer->pid;
+    *base_out = peer->base;
+    return true;
+}
+
 static ssize_t node_get(struct oriel_peer *peer, const struct oriel_span *spans,
                         size_t n, struct oriel_track *track)
 {
@@ -380,7 +385,7 @@ static ssize_t node_get(struct oriel_peer *peer, const struct oriel_span *spans,
             memcpy(spans[i].local, peer->mapped + spans[i].offset, spans[i].bytes);
         return (ssize_t)n;
     }
-    error = oriel_vmread_spans(&peer->engine->pool, peer->pid, peer->base, spans, n);
+    error = oriel_vmread_spans(peer->pid, peer->base, spans, n);
     return error ? error : (ssize_t)n;
 }
 
@@ -395,5 +400,6 @@ const struct oriel_transport oriel_transport_node = {
     .connect = node_connect,
     .disconnect = node_disconnect,
     .map = node_map,
+    .address = node_address,
     .get = node_get,
 };

@@ -15,6 +15,7 @@
 #ifndef ORIEL_TRANSPORT_H
 #define ORIEL_TRANSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -80,6 +81,11 @@ struct oriel_transport {
     /* Where the peer's memory is mapped here: core then copies inline.
      * NULL, or returning NULL, where it is not. */
     const void *(*map)(struct oriel_peer *peer);
+
+    /* Where the kernel reads the peer's memory by address (process_vm_readv): core then
+     * does that by itself, since each level of calls costs a small read 5 ns. NULL, or
+     * false, where it does not. */
+    bool (*address)(struct oriel_peer *peer, pid_t *pid_out, uint64_t *base_out);
 
     /* Never blocks. Returns the spans accepted; -EAGAIN only for none. A span
      * that the engine cuts counts as accepted, its rest is the engine's. One

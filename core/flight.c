@@ -1,0 +1,249 @@
+#define _GNU_SOURCE
+#include "core/flight.h"
+
+#include "core/config.h"
+#include "core/err.h"
+#include "core/log.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    FEW = 16,       /* spans at first */
+    MOST = 1 << 16, /* spans remembered before a read waits for those before it */
+    RETRIES = 3,    /* of reads that the end of another peer took along */
+    SPIN_NS = 50000,
+    IDLE_NS = 50000, /* between two calls of oriel_flight_idle */
+};
+
+void (*oriel_flight_idle)(void);
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct oriel_flight *oriel_flight_create(enum oriel_engine_id id,
+                                         struct oriel_peer *peer, _Atomic int *open)
+{
+    struct oriel_flight *flight = calloc(1, sizeof *flight);
+    if (!flight) return NULL;
+    flight->spans = calloc(FEW, sizeof *flight->spans);
+    if (!flight->spans) {
+        free(flight);
+        return NULL;
+    }
+    flight->capacity = FEW;
+    flight->id = id;
+    flight->engine = oriel_engine_opened(id);
+    flight->peer = peer;
+    flight->open = open;
+    return flight;
+}
+
+/* With the lock. */
+static void forget(struct oriel_flight *flight)
+{
+    if (flight->n) atomic_fetch_sub(flight->open, 1);
+    flight->n = 0;
+    flight->gets = flight->bytes = 0;
+    flight->failed = false;
+}
+
+/* Nothing is under way on return. With the lock. */
+static void give_up(struct oriel_flight *flight)
+{
+    if (flight->track.pending) oriel_engines[flight->id]->cancel(flight->peer);
+    flight->track = (struct oriel_track){0};
+}
+
+void oriel_flight_destroy(struct oriel_flight *flight)
+{
+    if (!flight) return;
+    oriel_engine_lock(flight->id);
+    give_up(flight);
+    forget(flight);
+    oriel_engine_unlock(flight->id);
+    free(flight->spans);
+    free(flight);
+}
+
+/* ---- waiting: polls, and lets others have the core before long ---- */
+
+struct wait {
+    uint64_t start, idle; /* 0: it has only begun */
+};
+
+/* One look at the engine, with the lock, which is free for a moment meanwhile.
+ * Returns 0; -ETIMEDOUT; the engine's error. */
+static int poll_once(struct oriel_flight *flight, struct wait *wait)
+{
+    int error = oriel_engines[flight->id]->progress(flight->engine);
+    if (error > 0) wait->start = 0; /* something moves */
+    if (error < 0) return error;
+    uint64_t now = now_ns();
+    if (!wait->start) wait->start = wait->idle = now;
+    uint64_t waited = now - wait->start;
+    if (waited > (uint64_t)(oriel_config_get()->timeout_s * 1e9)) return -ETIMEDOUT;
+    if (waited < SPIN_NS) return 0;
+    oriel_engine_unlock(flight->id);
+    if (oriel_flight_idle && now - wait->idle > IDLE_NS) {
+        oriel_flight_idle();
+        wait->idle = now;
+    }
+    sched_yield();
+    oriel_engine_lock(flight->id);
+    return 0;
+}
+
+/* ---- starting ---- */
+
+static int post(struct oriel_flight *flight, const struct oriel_span *spans, size_t n,
+                struct oriel_track *track)
+{
+    const struct oriel_transport *transport = oriel_engines[flight->id];
+    struct wait wait = {0};
+    size_t done = 0;
+    while (done < n) {
+        ssize_t took = transport->get(flight->peer, spans + done, n - done, track);
+        int error = took < 0 ? (int)took : 0;
+        if (took > 0) {
+            done += (size_t)took;
+            wait.start = 0;
+            continue;
+        }
+        if (error && error != -EAGAIN) return error;
+        error = poll_once(flight, &wait);
+        if (error) return error;
+    }
+    return 0;
+}
+
+/* Spans that have landed are of no use any more. With the lock. */
+static void forget_landed(struct oriel_flight *flight)
+{
+    if (flight->track.pending || flight->track.error || flight->failed) return;
+    forget(flight);
+}
+
+static int remember(struct oriel_flight *flight, const struct oriel_span *spans,
+                    size_t n)
+{
+    if (flight->n + n > flight->capacity) {
+        size_t capacity = 2 * (flight->n + n);
+        struct oriel_span *more =
+            realloc(flight->spans, capacity * sizeof *flight->spans);
+        if (!more) return -ENOMEM;
+        flight->spans = more;
+        flight->capacity = capacity;
+    }
+    if (!flight->n && n) atomic_fetch_add(flight->open, 1);
+    memcpy(flight->spans + flight->n, spans, n * sizeof *spans);
+    flight->n += n;
+    return 0;
+}
+
+/* All that was remembered, once more; from a copy, since the lock is let go of now and
+ * then. With the lock. */
+static int restart(struct oriel_flight *flight)
+{
+    size_t n = flight->n;
+    struct oriel_span *spans = malloc((n + 1) * sizeof *spans);
+    if (!spans) return -ENOMEM;
+    memcpy(spans, flight->spans, n * sizeof *spans);
+    give_up(flight);
+    int error = post(flight, spans, n, &flight->track);
+    free(spans);
+    return error;
+}
+
+/* With the lock. A read that ended since another peer's was given up is started again:
+ * this peer is not to blame. */
+static int land(struct oriel_flight *flight)
+{
+    struct wait wait = {0};
+    int error = 0;
+    for (int tries = 0; !error; tries++) {
+        while (!error && flight->track.pending)
+            error = poll_once(flight, &wait);
+        if (!error) error = flight->track.error;
+        if (error != -ECANCELED || tries == RETRIES) break;
+        error = restart(flight);
+    }
+    if (!error) return flight->failed ? -EIO : 0; /* another thread saw it fail */
+    give_up(flight);
+    flight->failed = true;
+    return error;
+}
+
+int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spans,
+                       size_t n, uint64_t bytes)
+{
+    int error = 0;
+    oriel_engine_lock(flight->id);
+    forget_landed(flight);
+    if (flight->n > MOST && !flight->failed) {
+        error = land(flight);
+        if (!error) forget(flight);
+    }
+    if (flight->failed) error = -EIO;
+    size_t before = flight->n;
+    if (!error) error = remember(flight, spans, n);
+    if (!error) {
+        error = post(flight, spans, n, &flight->track);
+        if (error) {
+            give_up(flight);
+            flight->failed = true;
+            if (before)
+                flight->n = before;
+            else
+                forget(flight);
+        } else if (bytes) {
+            flight->gets++;
+            flight->bytes += bytes;
+        }
+    }
+    oriel_engine_unlock(flight->id);
+    return error;
+}
+
+int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *span)
+{
+    struct oriel_track track = {0};
+    struct wait wait = {0};
+    oriel_engine_lock(flight->id);
+    int error = flight->failed ? -EIO : 0;
+    for (int tries = 0; !error; tries++) {
+        error = post(flight, span, 1, &track);
+        while (!error && track.pending)
+            error = poll_once(flight, &wait);
+        if (!error) error = track.error;
+        if (error && track.pending) oriel_engines[flight->id]->cancel(flight->peer);
+        if (error != -ECANCELED || tries == RETRIES) break;
+        track = (struct oriel_track){0};
+        error = 0;
+    }
+    oriel_engine_unlock(flight->id);
+    return error;
+}
+
+int oriel_flight_wait(struct oriel_flight *flight)
+{
+    oriel_engine_lock(flight->id);
+    int error = flight->failed ? -EIO : land(flight);
+    if (!error) forget(flight);
+    oriel_engine_unlock(flight->id);
+    return error;
+}
+
+void oriel_flight_forget(struct oriel_flight *flight)
+{
+    oriel_engine_lock(flight->id);
+    forget(flight);
+    oriel_engine_unlock(flight->id);
+}
