@@ -294,12 +294,12 @@ static inline int peer_read_for(const struct oriel_transport *transport,
     return error ? error : track.error;
 }
 
-/* As peer_read_for, with 30 s. */
+/* As peer_read_for, with a deadline for busy machines. */
 static inline int peer_read(const struct oriel_transport *transport,
                             struct oriel_engine *engine, struct oriel_peer *from,
                             const struct oriel_span *spans, size_t n)
 {
-    return peer_read_for(transport, engine, from, spans, n, 30);
+    return peer_read_for(transport, engine, from, spans, n, 90);
 }
 
 /* Connect, read 100 bytes and compare. Returns 0; -errno, -ETIMEDOUT after 5 s; the

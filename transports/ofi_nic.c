@@ -132,21 +132,50 @@ static bool is_called(const struct fi_info *info, const char *interface,
            (strncmp(domain, nic, n) == 0 && (domain[n] == '\0' || domain[n] == '-'));
 }
 
-int oriel_ofi_nic_rank(const struct fi_info *info, const char *nic, const char *prefix,
-                       const char *sysfs)
+void oriel_ofi_nic_want(struct oriel_ofi_want *out, const struct oriel_config *config,
+                        bool is_device, char *why, size_t why_bytes)
+{
+    struct oriel_nic_place place;
+
+    out->name = config->nic;
+    out->sysfs = config->sysfs;
+    oriel_nic_place_own(&place);
+    place.use = is_device ? ORIEL_NIC_USE_DEVICE : ORIEL_NIC_USE_INTERFACE;
+    if (oriel_nic_choose(config, &place, &out->near) == 0) {
+        /* "gpu" names a way to choose. */
+        if (strcmp(out->name, "gpu") == 0) out->name = "";
+        return;
+    }
+    /* It may still be a name that only libfabric knows, or an address. */
+    snprintf(why, why_bytes, "%s", out->near.reason);
+    memset(&out->near, 0, sizeof out->near);
+}
+
+static bool is_near(const struct fi_info *info, const char *interface,
+                    const struct oriel_nic_choice *near)
+{
+    return (*near->interface && strcmp(interface, near->interface) == 0) ||
+           (*near->device && is_called(info, interface, near->device));
+}
+
+int oriel_ofi_nic_rank(const struct fi_info *info, const struct oriel_ofi_want *want)
 {
     const struct sockaddr *address = address_of(info);
     char interface[NAME_BYTES];
+    bool near;
     int rank = 0;
 
     interface_of(info, interface);
-    if (*nic && !is_called(info, interface, nic)) return -1;
-    if (prefix && strncmp(interface, prefix, strlen(prefix)) != 0) return -1;
-    if (!address) return 0;
+    near = is_near(info, interface, &want->near);
+    if (*want->name && !near && !is_called(info, interface, want->name)) return -1;
+    if (want->prefix && strncmp(interface, want->prefix, strlen(want->prefix)) != 0)
+        return -1;
+    if (near) rank += 32;
+    if (!address) return rank;
     if (address->sa_family == AF_INET) rank += 1;
     if (is_loopback(address)) return rank;
     if (!is_link_local(address)) rank += 2;
-    return 4 + rank + 4 * is_up(interface, sysfs);
+    return 4 + rank + 4 * is_up(interface, want->sysfs);
 }
 
 void oriel_ofi_nic_text(const struct fi_info *info, char *out, size_t out_bytes)

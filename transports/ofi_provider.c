@@ -3,6 +3,7 @@
 #include "transports/ofi_provider.h"
 
 #include "core/log.h"
+#include "transports/ofi_blob.h"
 #include "transports/ofi_nic.h"
 #include "transports/ofi_signals.h"
 
@@ -17,6 +18,7 @@ struct wish {
     const char *names[NAMES_MOST]; /* NULL ends them */
     const char *interface;         /* what its name begins with; NULL: any */
     bool is_auto;
+    char plain[ORIEL_OFI_NAME_MAX + 1]; /* of libfabric's, as it was given */
 };
 
 /* Real RDMA, then what runs over any network. tcp reads without ofi_rxm from version
@@ -35,32 +37,37 @@ static void add_names(struct wish *wish, const char *const *names)
         wish->names[n++] = *names;
 }
 
-static struct wish parse_fabric(const char *fabric)
+/* Layers may be joined by '+', since ';' means something to shells. */
+static void add_plain(struct wish *wish, const char *fabric)
+{
+    size_t n = strlen(fabric);
+
+    if (n >= sizeof wish->plain) return;
+    for (size_t i = 0; i < n; i++)
+        wish->plain[i] = fabric[i] == '+' ? ';' : fabric[i];
+    wish->names[0] = wish->plain;
+}
+
+static void parse_fabric(const char *fabric, struct wish *out)
 {
     static const char *const tcp[] = {"tcp", "net", "tcp;ofi_rxm", NULL};
     static const char *const verbs[] = {"verbs;ofi_rxm", NULL};
-    struct wish wish = {.is_auto = strcmp(fabric, "auto") == 0};
 
-    if (wish.is_auto) {
-        add_names(&wish, rdma);
-        add_names(&wish, software);
+    *out = (struct wish){.is_auto = strcmp(fabric, "auto") == 0};
+
+    if (out->is_auto) {
+        add_names(out, rdma);
+        add_names(out, software);
     } else if (strcmp(fabric, "hsn") == 0) {
-        add_names(&wish, tcp);
-        wish.interface = "hsn";
+        add_names(out, tcp);
+        out->interface = "hsn";
     } else if (strcmp(fabric, "tcp") == 0) {
-        add_names(&wish, tcp);
+        add_names(out, tcp);
     } else if (strcmp(fabric, "verbs") == 0) {
-        add_names(&wish, verbs);
+        add_names(out, verbs);
     } else {
-        wish.names[0] = fabric;
+        add_plain(out, fabric);
     }
-    return wish;
-}
-
-/* The interface or device to use; "": any. */
-static const char *wanted_nic(const struct oriel_config *config)
-{
-    return config->nic;
 }
 
 /* For FI_PROVIDER, which MPI libraries and sites set: what libfabric may use. */
@@ -98,11 +105,26 @@ static struct fi_info *ask(const struct oriel_ofi_library *library, const char *
     return found;
 }
 
+static bool is_one_of(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(*names, name) == 0) return true;
+    return false;
+}
+
+/* The NIC to use. */
+static void wanted_nic(const struct oriel_config *config, const struct wish *wish,
+                       const char *provider, struct oriel_ofi_want *out, char *why,
+                       size_t why_bytes)
+{
+    *out = (struct oriel_ofi_want){.prefix = wish->interface};
+    oriel_ofi_nic_want(out, config, is_one_of(provider, rdma), why, why_bytes);
+}
+
 /* The best of a list for this process; NULL: none is fit. A layered provider that was
  * not asked for does not count. */
 static struct fi_info *best_of(struct fi_info *list, const char *name,
-                               const struct wish *wish,
-                               const struct oriel_config *config)
+                               const struct oriel_ofi_want *want)
 {
     struct fi_info *best = NULL;
     int most = -1;
@@ -111,8 +133,7 @@ static struct fi_info *best_of(struct fi_info *list, const char *name,
         int rank;
 
         if (strcmp(at->fabric_attr->prov_name, name) != 0) continue;
-        rank =
-            oriel_ofi_nic_rank(at, wanted_nic(config), wish->interface, config->sysfs);
+        rank = oriel_ofi_nic_rank(at, want);
         if (rank <= most) continue;
         most = rank;
         best = at;
@@ -120,17 +141,10 @@ static struct fi_info *best_of(struct fi_info *list, const char *name,
     return best;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(*names, name) == 0) return true;
-    return false;
-}
-
 static void describe(struct oriel_ofi_provider *out, const struct fi_info *info,
                      const struct wish *wish, const struct oriel_config *config)
 {
-    const char *limit = limited_to(), *nic = wanted_nic(config);
+    const char *limit = limited_to(), *nic = config->nic;
     char place[128];
 
     oriel_ofi_nic_text(info, place, sizeof place);
@@ -170,14 +184,17 @@ static int try_name(const struct oriel_ofi_library *library, const char *name,
                     char *why, size_t why_bytes)
 {
     struct fi_info *list = ask(library, name, false), *best;
+    struct oriel_ofi_want want;
     const char *failed = "";
     int error;
 
     if (!list) list = ask(library, name, true);
-    best = best_of(list, name, wish, config);
+    if (!list) return -ENOTSUP;
+    wanted_nic(config, wish, name, &want, why, why_bytes);
+    best = best_of(list, name, &want);
     if (!best) {
-        if (list) oriel_ofi_nic_list(list, why, why_bytes);
-        if (list) library->freeinfo(list);
+        if (!*why) oriel_ofi_nic_list(list, why, why_bytes);
+        library->freeinfo(list);
         return -ENOTSUP;
     }
     know(out, best, library->version());
@@ -219,10 +236,11 @@ int oriel_ofi_provider_open(const struct oriel_ofi_library *library,
                             struct oriel_ofi_side *side_out, char *why,
                             size_t why_bytes)
 {
-    struct wish wish = parse_fabric(config->fabric);
-    const char *limit = limited_to(), *nic = wanted_nic(config);
+    struct wish wish;
+    const char *limit = limited_to(), *nic = config->nic;
     char detail[256] = "";
 
+    parse_fabric(config->fabric, &wish);
     if (try_names(library, &wish, config, out, side_out, detail, sizeof detail) == 0)
         return 0;
     snprintf(why, why_bytes,

@@ -13,6 +13,8 @@
 /* After a failed read the connection may be gone; rxm looks only every 10 ms, and until
  * then fails whatever it is given. */
 enum { MEND_NS = 15000000, HANGUP_NS = 500000000 };
+/* One fi_read: so a long read shows now and then that it moves. */
+enum { PIECE_MOST = 32 << 20 };
 enum { DEPTH_LEAST = 16, DEPTH_MOST = 2048, SHARE = 4, BATCH = 64, ROUNDS = 16 };
 
 int oriel_ofi_reader_init(struct oriel_ofi_reader *reader,
@@ -37,6 +39,7 @@ int oriel_ofi_reader_init(struct oriel_ofi_reader *reader,
     reader->piece_bytes = oriel_ofi_locals_most(&reader->locals);
     if (most && most < reader->piece_bytes) reader->piece_bytes = most;
     if (chunk && chunk < reader->piece_bytes) reader->piece_bytes = chunk;
+    if (reader->piece_bytes > PIECE_MOST) reader->piece_bytes = PIECE_MOST;
     return 0;
 }
 
@@ -71,7 +74,10 @@ static void finish(struct oriel_ofi_reader *reader, struct oriel_ofi_op *op, int
 {
     struct oriel_track *track = op->track;
 
-    if (!error) oriel_ofi_local_land(&op->local, op->at, op->bytes);
+    if (!error) {
+        oriel_ofi_local_land(&op->local, op->at, op->bytes);
+        reader->landed++;
+    }
     oriel_ofi_local_drop(&reader->locals, &op->local);
     op->peer->in_flight--;
     op->peer->remote->in_flight--;
@@ -277,6 +283,7 @@ int oriel_ofi_reader_progress(struct oriel_ofi_reader *reader)
 {
     struct fi_cq_entry entries[BATCH];
     struct oriel_peer *next;
+    unsigned before = reader->landed;
     ssize_t n = BATCH;
 
     for (int i = 0; i < ROUNDS && reader->side.cq && n == BATCH; i++) {
@@ -294,7 +301,7 @@ int oriel_ofi_reader_progress(struct oriel_ofi_reader *reader)
         next = peer->rest.next;
         carry_on(peer);
     }
-    return 0;
+    return (int)(reader->landed - before);
 }
 
 /* End the connection, and see its reads end. */

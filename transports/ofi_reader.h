@@ -38,6 +38,7 @@ struct oriel_ofi_reader {
     size_t depth;             /* of ops */
     unsigned share;           /* reads in flight of one remote: others find room */
     unsigned in_flight;       /* ops */
+    unsigned landed;          /* ops so far; it wraps */
     size_t piece_bytes;       /* most of one fi_read */
     struct oriel_peer *rests; /* peers with a rest */
 };
@@ -54,7 +55,7 @@ int oriel_ofi_reader_enable(struct oriel_ofi_reader *reader);
 /* Close it: all reads in flight end with -ECANCELED, rests stay. */
 void oriel_ofi_reader_reset(struct oriel_ofi_reader *reader);
 
-/* As in transports/transport.h. */
+/* As in transports/transport.h; progress returns how many pieces landed. */
 ssize_t oriel_ofi_reader_get(struct oriel_peer *peer, const struct oriel_span *spans,
                              size_t n, struct oriel_track *track);
 int oriel_ofi_reader_progress(struct oriel_ofi_reader *reader);
