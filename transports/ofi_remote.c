@@ -85,8 +85,12 @@ void oriel_ofi_remote_drop(struct oriel_ofi_remotes *remotes,
 
 void oriel_ofi_remotes_fini(struct oriel_ofi_remotes *remotes)
 {
-    while (remotes->table)
-        forget(remotes, remotes->table);
+    struct oriel_ofi_remote *remote, *next;
+
+    for (remote = remotes->table; remote; remote = next) {
+        next = remote->hh.next;
+        forget(remotes, remote);
+    }
 }
 
 int oriel_ofi_remote_resolve(struct oriel_ofi_remote *remote,
