@@ -141,9 +141,10 @@ static bool is_first_rank(void)
 
 static bool is_known(const char *name, size_t bytes)
 {
-    /* What the project's own tests tell their scripts. */
-    static const char tests[] = "ORIEL_TEST_";
-    if (strncmp(name, tests, sizeof tests - 1) == 0) return true;
+    /* What the project's own tests tell their scripts; what UCX itself reads. */
+    static const char *const others[] = {"ORIEL_TEST_", "ORIEL_UCX_"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strncmp(name, others[i], strlen(others[i])) == 0) return true;
     for (size_t i = 0; i < FIELDS; i++)
         if (strlen(fields[i].row.variable) == bytes &&
             strncmp(fields[i].row.variable, name, bytes) == 0)

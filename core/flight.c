@@ -46,7 +46,8 @@ struct oriel_flight *oriel_flight_create(enum oriel_engine_id id,
     return flight;
 }
 
-/* With the lock. */
+/* With the lock, while no thread is starting a read: it may let go of the lock with its
+ * spans remembered and not yet under way. */
 static void forget(struct oriel_flight *flight)
 {
     if (flight->n) atomic_fetch_sub(flight->open, 1);
@@ -127,7 +128,9 @@ static int post(struct oriel_flight *flight, const struct oriel_span *spans, siz
 /* Spans that have landed are of no use any more. With the lock. */
 static void forget_landed(struct oriel_flight *flight)
 {
-    if (flight->track.pending || flight->track.error || flight->failed) return;
+    if (flight->starting || flight->track.pending || flight->track.error ||
+        flight->failed)
+        return;
     forget(flight);
 }
 
@@ -181,6 +184,16 @@ static int land(struct oriel_flight *flight)
     return error;
 }
 
+/* A read could not be started: the caller reads it some other way, and what was under
+ * way before waits for somebody else. With the lock. */
+static void lose(struct oriel_flight *flight, size_t first, size_t n)
+{
+    give_up(flight);
+    flight->failed = true;
+    for (size_t i = first; i < first + n; i++)
+        flight->spans[i].bytes = 0;
+}
+
 int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spans,
                        size_t n, uint64_t bytes)
 {
@@ -189,24 +202,21 @@ int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spa
     forget_landed(flight);
     if (flight->n > MOST && !flight->failed) {
         error = land(flight);
-        if (!error) forget(flight);
+        if (!error) forget_landed(flight);
     }
     if (flight->failed) error = -EIO;
-    size_t before = flight->n;
+    size_t first = flight->n;
     if (!error) error = remember(flight, spans, n);
     if (!error) {
+        flight->starting++;
         error = post(flight, spans, n, &flight->track);
-        if (error) {
-            give_up(flight);
-            flight->failed = true;
-            if (before)
-                flight->n = before;
-            else
-                forget(flight);
-        } else if (bytes) {
-            flight->gets++;
-            flight->bytes += bytes;
-        }
+        if (!error && flight->failed) error = -EIO; /* by another thread's read */
+        flight->starting--;
+        if (error) lose(flight, first, n);
+    }
+    if (!error && bytes) {
+        flight->gets++;
+        flight->bytes += bytes;
     }
     oriel_engine_unlock(flight->id);
     return error;
@@ -236,7 +246,7 @@ int oriel_flight_wait(struct oriel_flight *flight)
 {
     oriel_engine_lock(flight->id);
     int error = flight->failed ? -EIO : land(flight);
-    if (!error) forget(flight);
+    if (!error) forget_landed(flight);
     oriel_engine_unlock(flight->id);
     return error;
 }
@@ -244,6 +254,8 @@ int oriel_flight_wait(struct oriel_flight *flight)
 void oriel_flight_forget(struct oriel_flight *flight)
 {
     oriel_engine_lock(flight->id);
-    forget(flight);
+    /* A thread that is still starting a read finds it failed; its spans stay until
+     * then. */
+    if (!flight->starting) forget(flight);
     oriel_engine_unlock(flight->id);
 }

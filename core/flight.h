@@ -25,6 +25,7 @@ struct oriel_flight {
     size_t n, capacity;
     uint64_t gets, bytes;      /* of the reads that the spans belong to */
     _Atomic uint64_t since_ns; /* when a read was started that is to be timed; else 0 */
+    int starting;              /* threads that are handing spans to the engine */
     bool failed;       /* the engine gave up: the spans wait for somebody else */
     _Atomic int *open; /* of the window: flights that have spans */
 };

@@ -6,6 +6,7 @@
  *   SHIM_REGISTRATIONS  so many are given, then SHIM_ERROR (an errno)
  *   SHIM_MAX            max_msg_size of all offers
  *   SHIM_REFUSE_ABOVE   longer reads fail, whatever the offers say
+ *   SHIM_LOSE_AFTER     after so many reads, further ones never end
  *   SHIM_LOCAL          local memory must be registered; reads elsewhere fail
  *   SHIM_REMOTE_ONLY    local memory must not be registered
  *   SHIM_RAW            keys are raw, of 32 bytes
@@ -18,6 +19,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -183,7 +185,10 @@ static ssize_t rma_read(struct fid_ep *ep, void *to, size_t bytes, void *desc,
 {
     long most = number("SHIM_MAX") ? number("SHIM_MAX") : number("SHIM_REFUSE_ABOVE");
 
+    static atomic_long reads;
+
     if (most && bytes > (size_t)most) return -FI_EMSGSIZE;
+    if (getenv("SHIM_LOSE_AFTER") && ++reads > number("SHIM_LOSE_AFTER")) return 0;
     if (getenv("SHIM_LOCAL") && !is_registered(to, bytes, desc)) return -FI_EINVAL;
     return real_rma->read(ep, to, bytes, desc, from, address, key, context);
 }

@@ -10,8 +10,6 @@
 
 #include <dlfcn.h>
 
-extern char **environ;
-
 static const char *copy;
 
 static void handler(int number)

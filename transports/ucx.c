@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct oriel_engine {
     struct oriel_ucx_serving *serving;
@@ -39,11 +40,23 @@ static void describe(struct oriel_engine *engine)
              value ? ")" : "");
 }
 
+/* UCX counts the ports of InfiniBand devices: "mlx5_0:1". */
+static void name_device(const struct oriel_config *config, char *out, size_t out_bytes)
+{
+    char path[256];
+    bool counts;
+
+    snprintf(path, sizeof path, "%s/class/infiniband/%s", config->sysfs, config->nic);
+    counts = *config->nic && !strchr(config->nic, ':') && access(path, F_OK) == 0;
+    snprintf(out, out_bytes, "%s%s", config->nic, counts ? ":1" : "");
+}
+
 static int ucx_open(const struct oriel_config *config, struct oriel_engine **out,
                     const char **why_out)
 {
     const struct oriel_process *self;
     struct oriel_engine *engine;
+    char device[64];
     int error = oriel_process_self(&self, why_out);
 
     if (!error) error = oriel_ucx_load(why_out);
@@ -52,15 +65,23 @@ static int ucx_open(const struct oriel_config *config, struct oriel_engine **out
     engine = calloc(1, sizeof *engine);
     if (!engine) return -ENOMEM;
     oriel_ucx_enter();
-    error = oriel_ucx_serving_open(&engine->serving);
+    name_device(config, device, sizeof device);
+    error = oriel_ucx_serving_open(device, &engine->serving);
     if (error) goto free_engine;
-    error = oriel_ucx_reading_open(config->chunk, &engine->reading);
+    error = oriel_ucx_reading_open(config->chunk, device, &engine->reading);
     if (error) goto close_serving;
     describe(engine);
+    if (*device && !strstr(engine->description, device)) {
+        *why_out = "UCX has no device of the name in ORIEL_NIC";
+        error = -ENOTSUP;
+        goto close_reading;
+    }
     oriel_ucx_leave();
     *out = engine;
     return 0;
 
+close_reading:
+    oriel_ucx_reading_close(engine->reading);
 close_serving:
     oriel_ucx_serving_close(engine->serving);
 free_engine:
@@ -195,9 +216,14 @@ static int take(struct oriel_peer *peer, const struct oriel_span *span,
 static ssize_t get(struct oriel_peer *peer, const struct oriel_span *spans, size_t n,
                    struct oriel_track *track)
 {
+    struct oriel_ucx_reading *reading = peer->link->reading;
     size_t taken = 0;
-    int error = oriel_ucx_peer_ready(peer);
+    int error;
 
+    /* What an idle reader has not heard yet: that the region is gone. */
+    if (!reading->flying && reading->worker)
+        oriel_ucx.ucp_worker_progress(reading->worker);
+    error = oriel_ucx_peer_ready(peer);
     while (!error && taken < n) {
         error = take(peer, &spans[taken], track);
         if (!error) taken++;

@@ -13,12 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <ucs/debug/log_def.h>
 
 #define LIBRARY "libucp.so.0"
 
 /* 1.11 brought ucp_worker_query's address and active messages as they are used here. */
 enum { LEAST_MAJOR = 1, LEAST_MINOR = 12, TEXT_BYTES = 256, STATUS_KINDS = 128 };
+
+/* As in ucs/debug/log_def.h, which newer versions fill with assembler that strict C11
+ * does not take. */
+enum { UCS_SAYS_ERROR = 1, UCS_SAYS_WARN = 2 };
+enum { UCS_IS_HEARD = 0, UCS_IS_NOT = 1 };
+typedef int ucs_listener(const char *file, unsigned line, const char *function,
+                         int level, const void *component, const char *message,
+                         va_list arguments);
+typedef void ucs_add_listener(ucs_listener *listener);
 
 struct oriel_ucx_calls oriel_ucx;
 
@@ -39,17 +47,14 @@ void oriel_ucx_leave(void)
     inside--;
 }
 
-static ucs_log_func_rc_t on_log(const char *file, unsigned line, const char *function,
-                                ucs_log_level_t level,
-                                const ucs_log_component_config_t *component,
-                                const char *message, va_list arguments)
+static int on_log(const char *file, unsigned line, const char *function, int level,
+                  const void *component, const char *message, va_list arguments)
 {
     (void)file, (void)line, (void)function, (void)component;
-    if (!inside || level < UCS_LOG_LEVEL_ERROR || level > UCS_LOG_LEVEL_WARN)
-        return UCS_LOG_FUNC_RC_CONTINUE;
+    if (!inside || level < UCS_SAYS_ERROR || level > UCS_SAYS_WARN) return UCS_IS_NOT;
     vsnprintf(said, sizeof said, message, arguments);
     oriel_log(ORIEL_LOG_DEBUG, "UCX says: %s", said);
-    return UCS_LOG_FUNC_RC_STOP;
+    return UCS_IS_HEARD;
 }
 
 /* ---- one copy ---- */
@@ -151,7 +156,7 @@ static bool find_calls(void *library)
 /* This library must stay where UCX calls back into it. */
 static void hear_log(void *library)
 {
-    __typeof__(ucs_log_push_handler) *push;
+    ucs_add_listener *push;
     void *symbol = dlsym(library, "ucs_log_push_handler");
     Dl_info self;
 
@@ -211,7 +216,8 @@ bool oriel_ucx_shares_memory(void)
     return false;
 }
 
-int oriel_ucx_context(uint64_t features, bool shared, ucp_context_h *out)
+int oriel_ucx_context(uint64_t features, bool shared, const char *device,
+                      ucp_context_h *out)
 {
     ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES |
                                          UCP_PARAM_FIELD_MT_WORKERS_SHARED |
@@ -225,6 +231,7 @@ int oriel_ucx_context(uint64_t features, bool shared, ucp_context_h *out)
 
     status = oriel_ucx.ucp_config_read("ORIEL", NULL, &settings);
     if (status != UCS_OK) return oriel_ucx_failed(status, "to read UCX_* settings");
+    if (*device) oriel_ucx.ucp_config_modify(settings, "NET_DEVICES", device);
     /* As that version would be asked: no field is used that it does not know. */
     oriel_ucx.ucp_get_version(&major, &minor, &release);
     status = oriel_ucx.ucp_init_version(major, minor, &params, settings, out);

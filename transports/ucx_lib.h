@@ -16,6 +16,7 @@
     X(ucp_get_version)                                                                 \
     X(ucp_get_version_string)                                                          \
     X(ucp_config_read)                                                                 \
+    X(ucp_config_modify)                                                               \
     X(ucp_config_release)                                                              \
     X(ucp_init_version)                                                                \
     X(ucp_cleanup)                                                                     \
@@ -54,8 +55,12 @@ extern struct oriel_ucx_calls oriel_ucx;
  * ever. Threads: any. */
 int oriel_ucx_load(const char **why_out);
 
-/* A context with the site's UCX_* settings, over which ORIEL_UCX_* go. */
-int oriel_ucx_context(uint64_t features, bool shared, ucp_context_h *out);
+/* A context with the site's UCX_* settings, over which ORIEL_UCX_* go.
+ *
+ *   shared   threads may use it at once
+ *   device   as UCX names it; empty: UCX's choice */
+int oriel_ucx_context(uint64_t features, bool shared, const char *device,
+                      ucp_context_h *out);
 
 /* May processes of one node reach each other through shared memory? */
 bool oriel_ucx_shares_memory(void);

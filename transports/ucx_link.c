@@ -238,6 +238,13 @@ static struct oriel_ucx_link *add_link(struct oriel_ucx_reading *reading,
     return made;
 }
 
+static void free_link(struct oriel_ucx_link *link)
+{
+    hide(link);
+    if (link->ep) oriel_ucx_drop(link->ep);
+    free(link);
+}
+
 static void remove_link(struct oriel_ucx_link *link)
 {
     struct oriel_ucx_link **at = &link->reading->links;
@@ -245,10 +252,8 @@ static void remove_link(struct oriel_ucx_link *link)
     while (*at != link)
         at = &(*at)->next;
     *at = link->next;
-    hide(link);
-    if (link->ep) oriel_ucx_drop(link->ep);
     link->reading->idle--;
-    free(link);
+    free_link(link);
 }
 
 /* Connections are kept for the next region of the same process. */
@@ -314,7 +319,8 @@ static int open_worker(struct oriel_ucx_reading *reading)
     return error;
 }
 
-int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out)
+int oriel_ucx_reading_open(uint64_t chunk, const char *device,
+                           struct oriel_ucx_reading **out)
 {
     struct oriel_ucx_reading *reading = calloc(1, sizeof *reading);
     int error;
@@ -326,8 +332,8 @@ int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out)
         reading->flights[i].next = reading->free_flights;
         reading->free_flights = &reading->flights[i];
     }
-    error =
-        oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false, &reading->context);
+    error = oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM, false, device,
+                              &reading->context);
     if (error) goto free_reading;
     error = open_worker(reading);
     if (error) goto cleanup;
@@ -343,8 +349,12 @@ free_reading:
 
 void oriel_ucx_reading_close(struct oriel_ucx_reading *reading)
 {
-    while (reading->links)
-        remove_link(reading->links);
+    while (reading->links) {
+        struct oriel_ucx_link *link = reading->links;
+
+        reading->links = link->next;
+        free_link(link);
+    }
     if (reading->worker) {
         oriel_ucx.ucp_worker_progress(reading->worker);
         oriel_ucx.ucp_worker_destroy(reading->worker);

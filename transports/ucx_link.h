@@ -85,7 +85,8 @@ struct oriel_peer { /* a region, read over a link */
     unsigned char rkey_packed[];
 };
 
-int oriel_ucx_reading_open(uint64_t chunk, struct oriel_ucx_reading **out);
+int oriel_ucx_reading_open(uint64_t chunk, const char *device,
+                           struct oriel_ucx_reading **out);
 void oriel_ucx_reading_close(struct oriel_ucx_reading *reading);
 /* What is due beside ucp_worker_progress: lost links, and owners on this node that
  * have died without a sign. */

@@ -23,6 +23,7 @@ void oriel_ucx_peer_ask(struct oriel_peer *peer, bool takes)
                                 .cookie = peer->cookie,
                                 .name = peer->name};
 
+    if (!link->ep || link->lost) return;
     memcpy(ask.nonce, link->process.nonce, sizeof ask.nonce);
     oriel_ucx_send(link->ep, ORIEL_UCX_ASK, UCP_AM_SEND_FLAG_REPLY, &ask, sizeof ask,
                    link->reading->address, link->reading->address_bytes);
@@ -51,6 +52,24 @@ int oriel_ucx_peer_ready(struct oriel_peer *peer)
     return -EAGAIN;
 }
 
+/* What the owner of a link said about one peer of it. */
+static void hear(struct oriel_peer *peer, const struct oriel_ucx_tell *what)
+{
+    bool meant = what->cookie
+                     ? peer->cookie == what->cookie && peer->state == ORIEL_UCX_ASKED
+                     : peer->name.key == what->key;
+
+    if (!meant || peer->state == ORIEL_UCX_ENDED) return;
+    peer->link->answered = true;
+    if (what->error)
+        oriel_ucx_peer_set(peer, ORIEL_UCX_ENDED, what->error);
+    else
+        oriel_ucx_peer_set(peer, ORIEL_UCX_READY, 0);
+    if (what->cookie) return;
+    peer->leaving = peer->flights > 0;
+    if (!peer->leaving) oriel_ucx_peer_ask(peer, false);
+}
+
 ucs_status_t oriel_ucx_on_tell(void *argument, const void *header, size_t header_bytes,
                                void *data, size_t bytes,
                                const ucp_am_recv_param_t *param)
@@ -62,21 +81,13 @@ ucs_status_t oriel_ucx_on_tell(void *argument, const void *header, size_t header
     if (header_bytes != sizeof what) return UCS_OK;
     memcpy(&what, header, sizeof what);
     if (what.magic != ORIEL_UCX_MAGIC) return UCS_OK;
-    for (struct oriel_ucx_link *link = reading->links; link; link = link->next)
-        for (struct oriel_peer *at = link->peers; at; at = at->next) {
-            bool meant = what.cookie
-                             ? at->cookie == what.cookie && at->state == ORIEL_UCX_ASKED
-                             : at->name.key == what.key;
-
-            if (!meant || at->state == ORIEL_UCX_ENDED) continue;
-            link->answered = true;
-            if (what.error)
-                oriel_ucx_peer_set(at, ORIEL_UCX_ENDED, what.error);
-            else
-                oriel_ucx_peer_set(at, ORIEL_UCX_READY, 0);
-            at->leaving = !what.cookie && at->flights;
-            if (!what.cookie && !at->flights) oriel_ucx_peer_ask(at, false);
-        }
+    for (struct oriel_ucx_link *link = reading->links; link; link = link->next) {
+        if (memcmp(what.nonce, link->process.nonce, sizeof what.nonce) != 0) continue;
+        if (!what.cookie && !what.key && link->answered)
+            link->lost = reading->lost = true;
+        for (struct oriel_peer *at = link->peers; at; at = at->next)
+            hear(at, &what);
+    }
     return UCS_OK;
 }
 

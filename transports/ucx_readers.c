@@ -108,6 +108,16 @@ static void drop_holds(struct oriel_region *region,
     }
 }
 
+static void tell(struct oriel_ucx_reader *reader, int error, uint64_t cookie,
+                 uint64_t key)
+{
+    struct oriel_ucx_tell what = {ORIEL_UCX_MAGIC, error, cookie, key, {0}};
+
+    memcpy(what.nonce, reader->serving->self->nonce, sizeof what.nonce);
+    if (!reader->failed)
+        oriel_ucx_send(reader->ep, ORIEL_UCX_TELL, 0, &what, sizeof what, NULL, 0);
+}
+
 /* Nothing that this reader has sent is answered any more. */
 void oriel_ucx_reader_drop(struct oriel_ucx_reader *reader)
 {
@@ -129,15 +139,6 @@ static void drop_failed(struct oriel_ucx_serving *serving)
         next = at->hh.next;
         if (at->failed) oriel_ucx_reader_drop(at);
     }
-}
-
-static void tell(struct oriel_ucx_reader *reader, int error, uint64_t cookie,
-                 uint64_t key)
-{
-    struct oriel_ucx_tell what = {ORIEL_UCX_MAGIC, error, cookie, key};
-
-    if (!reader->failed)
-        oriel_ucx_send(reader->ep, ORIEL_UCX_TELL, 0, &what, sizeof what, NULL, 0);
 }
 
 static int add_hold(struct oriel_region *region, struct oriel_ucx_reader *reader,
@@ -205,4 +206,16 @@ void oriel_ucx_readers_warn(struct oriel_region *region)
 {
     for (struct oriel_ucx_hold *at = region->holds; at; at = at->next)
         tell(at->reader, -ORIEL_EGONE, 0, region->name.key);
+}
+
+void oriel_ucx_readers_end(struct oriel_region *region)
+{
+    while (region->holds) {
+        struct oriel_ucx_reader *reader = region->holds->reader;
+
+        /* By itself it would notice when UCX looks after silent peers, in 20 s. */
+        tell(reader, -ECONNRESET, 0, 0);
+        drop_holds(region, reader, NULL);
+        oriel_ucx_reader_drop(reader);
+    }
 }

@@ -72,6 +72,8 @@ ucs_status_t oriel_ucx_on_ask(void *argument, const void *header, size_t header_
 int oriel_ucx_readers_answer(struct oriel_ucx_serving *serving);
 /* Tell all who hold the region that it is gone. */
 void oriel_ucx_readers_warn(struct oriel_region *region);
+/* Drop those that still do. */
+void oriel_ucx_readers_end(struct oriel_region *region);
 /* Nothing that this reader has sent is answered any more, and it holds nothing. */
 void oriel_ucx_reader_drop(struct oriel_ucx_reader *reader);
 

@@ -183,8 +183,7 @@ void oriel_ucx_serving_withdraw(struct oriel_region *region)
     oriel_ucx_readers_warn(region);
     for (deadline = now_ns() + GRACE_NS; region->holds && now_ns() < deadline;)
         if (!work(serving)) sched_yield();
-    while (region->holds)
-        oriel_ucx_reader_drop(region->holds->reader);
+    oriel_ucx_readers_end(region);
     HASH_DEL(serving->regions, region);
     if (region->memory) oriel_ucx.ucp_mem_unmap(serving->context, region->memory);
     give_lock(serving);
@@ -217,7 +216,7 @@ static int open_worker(struct oriel_ucx_serving *serving)
     return error;
 }
 
-int oriel_ucx_serving_open(struct oriel_ucx_serving **out)
+int oriel_ucx_serving_open(const char *device, struct oriel_ucx_serving **out)
 {
     struct oriel_ucx_serving *serving = calloc(1, sizeof *serving);
     const char *why;
@@ -229,7 +228,7 @@ int oriel_ucx_serving_open(struct oriel_ucx_serving **out)
     serving->last = &serving->first;
     pthread_mutex_init(&serving->lock, NULL);
     error = oriel_ucx_context(UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP,
-                              true, &serving->context);
+                              true, device, &serving->context);
     if (error) goto destroy_lock;
     error = open_worker(serving);
     if (error) goto cleanup;

@@ -10,7 +10,8 @@
 
 struct oriel_ucx_serving;
 
-int oriel_ucx_serving_open(struct oriel_ucx_serving **out);
+/* device: as for oriel_ucx_context. */
+int oriel_ucx_serving_open(const char *device, struct oriel_ucx_serving **out);
 void oriel_ucx_serving_close(struct oriel_ucx_serving *serving);
 /* For oriel_transport.describe: the transports that UCX found, such as "tcp/eth0
  * self/memory". */

@@ -9,7 +9,7 @@
 enum { BLOB_VERSION = 1 };
 _Static_assert(sizeof(struct oriel_ucx_head) == 104, "padding would make blobs differ");
 _Static_assert(sizeof(struct oriel_ucx_ask) == 56, "the same in every build");
-_Static_assert(sizeof(struct oriel_ucx_tell) == 24, "the same in every build");
+_Static_assert(sizeof(struct oriel_ucx_tell) == 40, "the same in every build");
 
 /* FNV-1a: against damage, not against forgery. */
 static uint32_t checksum(const unsigned char *data, size_t bytes)

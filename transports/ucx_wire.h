@@ -53,7 +53,8 @@ struct oriel_ucx_tell {
     uint32_t magic;
     int32_t error;   /* 0: read; else -errno: read no more */
     uint64_t cookie; /* 0: all that have the key */
-    uint64_t key;
+    uint64_t key;    /* 0 as well: the reader's endpoint is dropped */
+    unsigned char nonce[ORIEL_NONCE_BYTES]; /* of the owner */
 };
 
 enum { ORIEL_UCX_MAGIC = 0x6c65726f };
