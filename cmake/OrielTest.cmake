@@ -19,9 +19,11 @@ foreach(mpi IN LISTS ORIEL_MPIS)
         "ORIEL_TEST_MPIEXEC_${mpi}=${ORIEL_${mpi}_MPIEXEC}")
 endforeach()
 if(ORIEL_SANITIZE STREQUAL "address")
-    list(APPEND oriel_test_env "UBSAN_OPTIONS=print_stacktrace=1")
+    list(APPEND oriel_test_env "UBSAN_OPTIONS=print_stacktrace=1"
+        "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/ctest/lsan.supp")
 elseif(ORIEL_SANITIZE STREQUAL "thread")
-    list(APPEND oriel_test_env "TSAN_OPTIONS=halt_on_error=1")
+    list(APPEND oriel_test_env
+        "TSAN_OPTIONS=halt_on_error=1 suppressions=${PROJECT_SOURCE_DIR}/ctest/tsan.supp")
 endif()
 
 # An executable of the tests; assert() stays on in every build type.

@@ -45,7 +45,8 @@ static struct {
     size_t bytes;
     uint64_t key;
 } registered[MOST];
-static size_t given;
+static size_t count; /* of those; given: ever */
+static long given;
 
 static long number(const char *name)
 {
@@ -117,10 +118,17 @@ static int mr_control(struct fid *fid, int command, void *argument)
     *attr->key_size = RAW_BYTES;
     *attr->base_addr = 0x1234;
     memset(attr->raw_key, 0x77, RAW_BYTES);
-    for (size_t i = 0; i < given; i++)
+    for (size_t i = 0; i < count; i++)
         if (&registered[i].mr->fid == fid)
             memcpy(attr->raw_key + RAW_AT, &registered[i].key, 8);
     return 0;
+}
+
+static int mr_close(struct fid *fid)
+{
+    for (size_t i = 0; i < count; i++)
+        if (&registered[i].mr->fid == fid) registered[i] = registered[--count];
+    return real_mr_fid->close(fid);
 }
 
 static int domain_control(struct fid *fid, int command, void *argument)
@@ -142,29 +150,30 @@ static int mr_reg(struct fid *fid, const void *base, size_t bytes, uint64_t acce
     int error;
 
     if (getenv("SHIM_REMOTE_ONLY") && access != FI_REMOTE_READ) return -FI_EINVAL;
-    if (given == MOST ||
-        (getenv("SHIM_REGISTRATIONS") && (long)given >= number("SHIM_REGISTRATIONS")))
+    if (count == MOST ||
+        (getenv("SHIM_REGISTRATIONS") && given >= number("SHIM_REGISTRATIONS")))
         return -(int)number("SHIM_ERROR");
     error = real_mr->reg(fid, base, bytes, access, offset, key, flags, out, context);
     if (error) return error;
-    registered[given].mr = *out;
-    registered[given].base = base;
-    registered[given].bytes = bytes;
-    registered[given++].key = (*out)->key;
-    if (!getenv("SHIM_RAW")) return 0;
+    given++;
+    registered[count].mr = *out;
+    registered[count].base = base;
+    registered[count].bytes = bytes;
+    registered[count++].key = (*out)->key;
     if (!real_mr_fid) {
         real_mr_fid = (*out)->fid.ops;
         mr_fid_ops = *real_mr_fid;
+        mr_fid_ops.close = mr_close;
         mr_fid_ops.control = mr_control;
     }
     (*out)->fid.ops = &mr_fid_ops;
-    (*out)->key = FI_KEY_NOTAVAIL;
+    if (getenv("SHIM_RAW")) (*out)->key = FI_KEY_NOTAVAIL;
     return 0;
 }
 
 static bool is_registered(const char *at, size_t bytes, const void *desc)
 {
-    for (size_t i = 0; i < given; i++)
+    for (size_t i = 0; i < count; i++)
         if (desc && registered[i].mr->mem_desc == desc && at >= registered[i].base &&
             at + bytes <= registered[i].base + registered[i].bytes)
             return true;
