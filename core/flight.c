@@ -78,6 +78,8 @@ void oriel_flight_destroy(struct oriel_flight *flight)
 
 struct wait {
     uint64_t start, idle; /* 0: it has only begun */
+    uint64_t bytes;       /* to land: 1 ns each before the core is given away, which
+                           * where it is shared costs some ms */
 };
 
 /* One look at the engine, with the lock, which is free for a moment meanwhile.
@@ -97,7 +99,7 @@ static int poll_once(struct oriel_flight *flight, struct wait *wait)
         oriel_flight_idle();
         wait->idle = now;
     }
-    sched_yield();
+    if (waited >= SPIN_NS + wait->bytes) sched_yield();
     oriel_engine_lock(flight->id);
     return 0;
 }
@@ -169,7 +171,7 @@ static int restart(struct oriel_flight *flight)
  * this peer is not to blame. */
 static int land(struct oriel_flight *flight)
 {
-    struct wait wait = {0};
+    struct wait wait = {.bytes = flight->bytes};
     int error = 0;
     for (int tries = 0; !error; tries++) {
         while (!error && flight->track.pending)
@@ -225,7 +227,7 @@ int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spa
 int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *span)
 {
     struct oriel_track track = {0};
-    struct wait wait = {0};
+    struct wait wait = {.bytes = span->bytes};
     oriel_engine_lock(flight->id);
     int error = flight->failed ? -EIO : 0;
     for (int tries = 0; !error; tries++) {
