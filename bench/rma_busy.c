@@ -96,6 +96,7 @@ uint64_t bench_get_busy(const struct bench_options *options, int rank)
     for (size_t i = 0; i < options->n_sizes; ++i)
         most = options->sizes[i] > most ? options->sizes[i] : most;
     bench_remote_open(&remote, options, rank, most);
+    if (rank == BENCH_READER) calls = bench_remote_warm(&remote);
     for (size_t i = 0; rank == BENCH_READER && i < options->n_sizes; ++i)
         measure_size(&remote, options->sizes[i], &calls);
     bench_remote_close(&remote, rank);

@@ -49,6 +49,14 @@ void bench_remote_open(struct bench_remote *remote, const struct bench_options *
     lock(&remote->mpi);
 }
 
+uint64_t bench_remote_warm(struct bench_remote *remote)
+{
+    struct bench_reads reads = {
+        .remote = remote, .window = &remote->mpi, .target = BENCH_POLLS, .bytes = 1};
+    bench_reads_check(&reads, "mpi", bench_reads_run, 1);
+    return reads.calls;
+}
+
 void bench_remote_close(struct bench_remote *remote, int rank)
 {
     if (rank == BENCH_READER) {

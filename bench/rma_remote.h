@@ -30,6 +30,9 @@ struct bench_reads { /* one way of reading, as context of a bench_way */
 /* Collective. The reader has both windows locked, and the target obeys until close. */
 void bench_remote_open(struct bench_remote *remote, const struct bench_options *options,
                        int rank, size_t most);
+/* The reader, before the target sleeps: where locks are lazy, the first read is native
+ * and waits for the target. Returns the Gets that it made. */
+uint64_t bench_remote_warm(struct bench_remote *remote);
 void bench_remote_close(struct bench_remote *remote, int rank);
 
 /* run functions: one read after the other, or n reads and one completion. */
