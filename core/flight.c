@@ -90,15 +90,15 @@ static int poll_once(struct oriel_flight *flight, struct wait *wait)
     if (error > 0) wait->start = 0; /* something moves */
     if (error < 0) return error;
     uint64_t now = now_ns();
-    if (!wait->start) wait->start = wait->idle = now;
+    if (!wait->start) wait->start = now;
+    if (!wait->idle) wait->idle = now;
     uint64_t waited = now - wait->start;
+    bool idle = now - wait->idle > IDLE_NS; /* also while reads land */
     if (waited > (uint64_t)(oriel_config_get()->timeout_s * 1e9)) return -ETIMEDOUT;
-    if (waited < SPIN_NS) return 0;
+    if (waited < SPIN_NS && !idle) return 0;
     oriel_engine_unlock(flight->id);
-    if (oriel_flight_idle && now - wait->idle > IDLE_NS) {
-        oriel_flight_idle();
-        wait->idle = now;
-    }
+    if (idle && oriel_flight_idle) oriel_flight_idle();
+    if (idle) wait->idle = now;
     if (waited >= SPIN_NS + wait->bytes) sched_yield();
     oriel_engine_lock(flight->id);
     return 0;
