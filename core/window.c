@@ -225,9 +225,12 @@ static enum oriel_link connect_target(struct oriel_window *window, int rank)
             continue;
         int error = connect_by(window, target, id, &blob);
         if (!error) return ORIEL_LINK_READY;
-        oriel_log(error == -ENOTSUP ? ORIEL_LOG_DEBUG : ORIEL_LOG_WARN,
-                  "engine %s does not reach rank %d of a window: %s",
-                  oriel_engines[id]->name, rank, oriel_strerror(error));
+        /* Said once an engine: it is the same for the windows and ranks to come. */
+        static int said[ORIEL_ENGINE_COUNT];
+        if (error != -ENOTSUP)
+            oriel_log_once(&said[id], ORIEL_LOG_WARN,
+                           "engine %s does not reach rank %d of a window: %s",
+                           oriel_engines[id]->name, rank, oriel_strerror(error));
     }
     target->why = ORIEL_NATIVE_unreachable;
     return ORIEL_LINK_NONE;

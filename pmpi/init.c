@@ -35,18 +35,16 @@ static uint32_t host_id(void)
     struct {
         char boot[64];
         struct utsname name;
-        dev_t device;
-        ino_t pids;
+        ino_t pids, users;
     } id;
-    struct stat pids = {0};
+    struct stat pids = {0}, users = {0};
     memset(&id, 0, sizeof id);
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd >= 0 && read(fd, id.boot, sizeof id.boot) < 0) id.boot[0] = '\0';
     if (fd >= 0) close(fd);
-    if (uname(&id.name) == 0 && stat("/proc/self/ns/pid", &pids) == 0) {
-        id.device = pids.st_dev;
-        id.pids = pids.st_ino;
-    }
+    if (uname(&id.name)) id.name.nodename[0] = '\0';
+    if (stat("/proc/self/ns/pid", &pids) == 0) id.pids = pids.st_ino;
+    if (stat("/proc/self/ns/user", &users) == 0) id.users = users.st_ino;
     return hash((const char *)&id, sizeof id);
 }
 

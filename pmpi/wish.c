@@ -20,16 +20,17 @@ bool oriel_info_true(MPI_Info info, const char *key)
 struct oriel_wish oriel_wish_find(MPI_Info info, uint64_t index, uint64_t bytes)
 {
     struct oriel_wish wish = {0};
-    char value[128], message[256];
-    bool annotated = false;
+    char values[ORIEL_KEY_COUNT][128], message[256];
+    bool found[ORIEL_KEY_COUNT], annotated = false;
     if (!oriel_layer.rules || oriel_rules_none(oriel_layer.rules)) return wish;
-    for (int i = 0; i < ORIEL_KEY_COUNT; i++)
-        annotated |= info_value(info, oriel_key_names[i], value, sizeof value);
+    for (int i = 0; i < ORIEL_KEY_COUNT; i++) {
+        found[i] = info_value(info, oriel_key_names[i], values[i], sizeof values[i]);
+        annotated |= found[i];
+    }
     oriel_rules_apply(oriel_layer.rules, annotated, index, bytes, &wish);
-    for (int i = 0; annotated && i < ORIEL_KEY_COUNT; i++) {
-        if (!info_value(info, oriel_key_names[i], value, sizeof value)) continue;
-        if (oriel_wish_set(&wish, oriel_key_names[i] + strlen("oriel_"), value, message,
-                           sizeof message) == 0)
+    for (int i = 0; i < ORIEL_KEY_COUNT; i++) {
+        if (!found[i] || oriel_wish_set(&wish, oriel_key_names[i] + strlen("oriel_"),
+                                        values[i], message, sizeof message) == 0)
             continue;
         oriel_log(ORIEL_LOG_WARN, "window %llu stays native: info key oriel_%s",
                   (unsigned long long)index, message);
