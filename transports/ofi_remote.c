@@ -85,8 +85,13 @@ void oriel_ofi_remote_drop(struct oriel_ofi_remotes *remotes,
 
 void oriel_ofi_remotes_fini(struct oriel_ofi_remotes *remotes)
 {
-    while (remotes->table)
-        forget(remotes, remotes->table);
+    struct oriel_ofi_remote *remote = remotes->table, *next;
+
+    HASH_CLEAR(hh, remotes->table);
+    for (; remote; remote = next) {
+        next = remote->hh.next;
+        free(remote);
+    }
 }
 
 int oriel_ofi_remote_resolve(struct oriel_ofi_remote *remote,
