@@ -114,20 +114,21 @@ def ratio_text(row, way):
 class Table:
     """Rows as they come, on the terminal and for --json."""
 
-    def __init__(self):
+    def __init__(self, columns=None):
         self.rows = []
+        self.columns = columns or COLUMNS
 
-    @staticmethod
-    def line(cells):
+    def line(self, cells):
         """Print one line."""
-        texts = ((str(cells.get(c, "")), c, width) for c, width in COLUMNS.items())
+        texts = ((str(cells.get(c, "")), c, width)
+                 for c, width in self.columns.items())
         print("  ".join(text.ljust(width) if c in LEFT else text.rjust(width)
                         for text, c, width in texts).rstrip(), flush=True)
 
     def head(self, mpi, library):
         """Start the part of one MPI."""
         print(f"\n{mpi}: {library}; times in us, medians")
-        self.line({c: c for c in COLUMNS})
+        self.line({c: c for c in self.columns})
 
     def add(self, cells, record):
         """One row: what is shown, and what --json gets besides."""
@@ -266,12 +267,10 @@ def run_mpi(launcher, options, table):
     return failed
 
 
-def parse():
+def parse(description, names):
     """The command line."""
-    names = [*(case.name for case in cases.CASES), cases.COUNT_NAME]
-    parser = argparse.ArgumentParser(
-        description="Measure the figures that Oriel is to reach, in one run.",
-        epilog="cases: " + ", ".join(names))
+    parser = argparse.ArgumentParser(description=description,
+                                     epilog="cases: " + ", ".join(names))
     parser.add_argument("mpi", nargs="*", metavar="mpich|openmpi",
                         help="which MPI (default: all that were built)")
     parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"),
@@ -294,9 +293,9 @@ def parse():
     return options
 
 
-def main():
-    """Run, print, write; returns the exit code."""
-    options = parse()
+def run_all(options, tables, run_one):
+    """Run, print, write; returns the exit code. run_one(launcher) fills the tables for
+    one MPI and returns the number of cases that failed to run."""
     wanted = options.mpi or launch.MPIS
     launchers = [launch.Launcher(mpi, options.build) for mpi in wanted]
     ready = [one for one in launchers if not one.missing()]
@@ -310,18 +309,26 @@ def main():
     print(", ".join(f"{key} {value}" for key, value in about.items() if value))
     if about["load_before"][0] > 0.5:
         print("The machine is not idle: these figures are not final.")
-    table = Table()
-    failed = sum(run_mpi(one, options, table) for one in ready)
+    failed = sum(run_one(one) for one in ready)
     about["load_after"] = [round(x, 2) for x in os.getloadavg()]
-    verdicts = [row["verdict"].partition(":")[0] for row in table.rows]
+    rows = [row for table in tables for row in table.rows]
+    verdicts = [row["verdict"].partition(":")[0] for row in rows]
     print(f"\nload after {about['load_after']}; " + ", ".join(
         f"{verdicts.count(v)} {v}" for v in sorted(set(verdicts) - {"-"})))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"machine": about, "rows": table.rows}, file, indent=1)
+            json.dump({"machine": about, "rows": rows}, file, indent=1)
             file.write("\n")
     bad = "void" in verdicts or (options.strict and "missed" in verdicts)
     return 1 if failed or bad else 0
+
+
+def main():
+    """All cases; returns the exit code."""
+    names = [*(case.name for case in cases.CASES), cases.COUNT_NAME]
+    options = parse("Measure the figures that Oriel is to reach, in one run.", names)
+    table = Table()
+    return run_all(options, [table], lambda one: run_mpi(one, options, table))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,10 @@ import tempfile
 
 TIMEOUT_S = 300
 MPIS = ("mpich", "openmpi")
+# UCX is MPICH's way here, and an engine's.
+NETWORK = {"UCX_TLS": "tcp,self"}
+OPENMPI_NETWORK = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc",
+                   "^ucx"]
 
 
 class Failed(Exception):
@@ -36,12 +40,16 @@ class Launcher:
         """Whether the layer of this MPI was built."""
         return os.path.exists(self.layer)
 
-    def _command(self, contexts, variables):
+    def _command(self, contexts, variables, network=False, bound=True):
         """mpiexec for one rank of each command in contexts."""
         pairs = sorted(variables.items())
-        bind = ["--bind-to", "core"] if len(os.sched_getaffinity(0)) > 1 else []
+        if len(os.sched_getaffinity(0)) == 1:
+            bound = False
+        bind = ["--bind-to", "core" if bound else "none"]
         if self.mpi == "openmpi":
             front = ["--allow-run-as-root", "--oversubscribe", *bind]
+            if network:
+                front += OPENMPI_NETWORK
             each = [word for key, value in pairs for word in ("-x", f"{key}={value}")]
         else:
             front = bind + [w for key, value in pairs for w in ("-genv", key, value)]
@@ -61,12 +69,18 @@ class Launcher:
             "ORIEL_STATS_SAMPLE": "0",
         }
 
-    def run(self, arguments, layer):
-        """Returns (objects that rank 0 printed, counters of the layer or None)."""
+    def run(self, arguments, layer, more=None, network=False, bound=True):
+        """Returns (objects that rank 0 printed, counters of the layer or None).
+
+        more: variables. network: the MPI library uses TCP, as between two nodes.
+        bound: each rank has a core of its own."""
         with tempfile.TemporaryDirectory(prefix="oriel-bench-") as folder:
-            variables = self._variables(layer, folder)
+            variables = self._variables(layer, folder) | (more or {})
+            if network:
+                variables |= NETWORK
             context = [self.program, "--json", *arguments]
-            objects = _objects(_output(self._command([context] * 2, variables)))
+            objects = _objects(_output(
+                self._command([context] * 2, variables, network, bound)))
             stats = None
             path = os.path.join(folder, "stats.json")
             if os.path.exists(path):

@@ -74,6 +74,9 @@ static int take(int letter, const char *value, struct bench_options *options)
     case 'o':
         options->offload = value;
         return 0;
+    case 'R':
+        options->bare = value;
+        return 0;
     case 'N':
         options->nocheck = true;
         return 0;
@@ -100,6 +103,7 @@ enum bench_parsed bench_options_parse(int argc, char **argv, const char *usage,
         {"sync", required_argument, NULL, 's'},
         {"access", required_argument, NULL, 'a'},
         {"offload", required_argument, NULL, 'o'},
+        {"bare", required_argument, NULL, 'R'},
         {"nocheck", no_argument, NULL, 'N'},
         {"beside", no_argument, NULL, 'B'},
         {"json", no_argument, NULL, 'j'},

@@ -19,7 +19,7 @@ struct bench_options {
     bool json;
 
     /* For the MPI program; see its usage. */
-    const char *kind, *sync, *access, *offload;
+    const char *kind, *sync, *access, *offload, *bare;
     bool nocheck, beside;
 };
 

@@ -68,6 +68,11 @@ struct bench_peer bench_peer_exchange(const struct bench_window *window, size_t 
 uint64_t bench_get_latency(const struct bench_options *options, int rank);
 uint64_t bench_get_strided(const struct bench_options *options, int rank);
 uint64_t bench_win_create(const struct bench_options *options, int rank);
+uint64_t bench_get_fabric(const struct bench_options *options, int rank);
+uint64_t bench_get_together(const struct bench_options *options, int rank);
+uint64_t bench_get_first(const struct bench_options *options, int rank);
+uint64_t bench_get_busy(const struct bench_options *options, int rank);
+uint64_t bench_idle(const struct bench_options *options, int rank);
 uint64_t bench_overhead(const struct bench_options *options, int rank);
 
 #endif

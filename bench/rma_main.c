@@ -21,6 +21,12 @@ static const char usage[] =
     "  get_latency   one Get with its completion\n"
     "  get_strided   the same for 8-byte elements, 64 bytes apart\n"
     "  win_create    create and free a window\n"
+    "  get_fabric    get_latency of a target that sleeps; native: that polls\n"
+    "  get_together  many Gets and one completion, beside one each\n"
+    "  get_first     the first read, which connects, and the second\n"
+    "  get_busy      reads of a target that computes, beside one that sleeps\n"
+    "  idle          what a window nobody reads costs: the service thread's time, and\n"
+    "                a computation on every core before and after\n"
     "  overhead      calls on a window nobody annotated, to be counted by callgrind\n"
     "\n"
     "  -k, --kind K         create (malloc memory), alloc_mem, allocate\n"
@@ -29,11 +35,14 @@ static const char usage[] =
     "  -a, --access A       info key oriel_access: general, fenced, immutable\n"
     "  -o, --offload O      info key oriel_offload: true, false, engines; none: no "
     "info\n"
+    "      --bare B         get_fabric, get_together: beside the library alone: "
+    "ofi:PROVIDER, ucx\n"
     "      --beside         overhead: keep an annotated window beside\n"
     "  -m, --size LIST      bytes: min:max by powers of two, or a,b,c (8:4M)\n"
     "  -t, --seconds S      time for each row (0.5)\n"
     "  -b, --batch-us US    shortest batch that is timed (150)\n"
-    "  -n, --calls N        overhead: calls of each kind; win_create: rounds\n"
+    "  -n, --calls N        overhead: calls of each kind; win_create: rounds;\n"
+    "                       get_together: Gets (1000)\n"
     "  -j, --json           one JSON object a line\n"
     "  -h, --help           this text\n"
     "      --version\n";
@@ -44,9 +53,10 @@ struct test {
 };
 
 static const struct test tests[] = {
-    {"get_latency", bench_get_latency},
-    {"get_strided", bench_get_strided},
-    {"win_create", bench_win_create},
+    {"get_latency", bench_get_latency},   {"get_strided", bench_get_strided},
+    {"win_create", bench_win_create},     {"get_fabric", bench_get_fabric},
+    {"get_together", bench_get_together}, {"get_first", bench_get_first},
+    {"get_busy", bench_get_busy},         {"idle", bench_idle},
     {"overhead", bench_overhead},
 };
 

@@ -26,7 +26,7 @@ static double quantile(const double *values, unsigned n, double q)
     return values[low] + (at - (double)low) * (values[high] - values[low]);
 }
 
-static double now_ns(void)
+double bench_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -36,9 +36,9 @@ static double now_ns(void)
 static double batch(const struct bench_way *way, uint64_t calls)
 {
     way->run(way->context, 1);
-    double start = now_ns();
+    double start = bench_now_ns();
     way->run(way->context, calls);
-    return (now_ns() - start) / (double)calls;
+    return (bench_now_ns() - start) / (double)calls;
 }
 
 /* Calls that make a batch of batch_us, and at least a few of calls that are not very
@@ -77,13 +77,13 @@ static unsigned take_samples(const struct bench_way *ways,
                              const struct bench_plan *plan,
                              const struct bench_series *series, double *samples)
 {
-    double end = now_ns() + 1e9 * plan->seconds;
+    double end = bench_now_ns() + 1e9 * plan->seconds;
     unsigned most = plan->rounds ? plan->rounds : BENCH_ROUNDS_MAX;
     unsigned n = series->n, r = 0, order[BENCH_WAYS_MAX];
     uint64_t state = 1;
     for (unsigned i = 0; i < n; ++i)
         order[i] = i;
-    while (r < most && (plan->rounds || r < ROUNDS_MIN || now_ns() < end)) {
+    while (r < most && (plan->rounds || r < ROUNDS_MIN || bench_now_ns() < end)) {
         shuffle(order, n, &state);
         for (unsigned k = 0; k < n; ++k) {
             unsigned i = order[k];

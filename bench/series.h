@@ -46,6 +46,8 @@ struct bench_series {
     struct bench_ratio ratios[BENCH_WAYS_MAX]; /* [0] is 1 */
 };
 
+double bench_now_ns(void); /* of a clock that only goes forward */
+
 /* Time n ways. Each batch is preceded by one call that is not timed, so that all
  * ways find their data equally warm, and the order changes with every round.
  * Returns 0; -EINVAL for n or rounds out of range; -ENOMEM. */

@@ -110,18 +110,18 @@ void oriel_engine_unlock(enum oriel_engine_id id)
 struct oriel_order oriel_order_all(void)
 {
     struct oriel_order order = {.n = ORIEL_ENGINE_COUNT};
-    for (uint8_t id = 0; id < ORIEL_ENGINE_COUNT; id++)
-        order.id[id] = id;
+    for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++)
+        order.id[id] = (uint8_t)id;
     return order;
 }
 
 static int parse_name(const char *name, size_t length, struct oriel_order *order)
 {
     if (length == 4 && strncmp(name, "self", 4) == 0) return 0;
-    for (uint8_t id = 0; id < ORIEL_ENGINE_COUNT; id++) {
+    for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++) {
         const char *known = oriel_engines[id]->name;
         if (strlen(known) != length || strncmp(known, name, length) != 0) continue;
-        if (!(oriel_order_set(order) >> id & 1)) order->id[order->n++] = id;
+        if (!(oriel_order_set(order) >> id & 1)) order->id[order->n++] = (uint8_t)id;
         return 0;
     }
     return -EINVAL;

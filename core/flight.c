@@ -78,6 +78,8 @@ void oriel_flight_destroy(struct oriel_flight *flight)
 
 struct wait {
     uint64_t start, idle; /* 0: it has only begun */
+    uint64_t bytes;       /* to land: 1 ns each before the core is given away, which
+                           * where it is shared costs some ms */
 };
 
 /* One look at the engine, with the lock, which is free for a moment meanwhile.
@@ -88,16 +90,16 @@ static int poll_once(struct oriel_flight *flight, struct wait *wait)
     if (error > 0) wait->start = 0; /* something moves */
     if (error < 0) return error;
     uint64_t now = now_ns();
-    if (!wait->start) wait->start = wait->idle = now;
+    if (!wait->start) wait->start = now;
+    if (!wait->idle) wait->idle = now;
     uint64_t waited = now - wait->start;
+    bool idle = now - wait->idle > IDLE_NS; /* also while reads land */
     if (waited > (uint64_t)(oriel_config_get()->timeout_s * 1e9)) return -ETIMEDOUT;
-    if (waited < SPIN_NS) return 0;
+    if (waited < SPIN_NS && !idle) return 0;
     oriel_engine_unlock(flight->id);
-    if (oriel_flight_idle && now - wait->idle > IDLE_NS) {
-        oriel_flight_idle();
-        wait->idle = now;
-    }
-    sched_yield();
+    if (idle && oriel_flight_idle) oriel_flight_idle();
+    if (idle) wait->idle = now;
+    if (waited >= SPIN_NS + wait->bytes) sched_yield();
     oriel_engine_lock(flight->id);
     return 0;
 }
@@ -169,7 +171,7 @@ static int restart(struct oriel_flight *flight)
  * this peer is not to blame. */
 static int land(struct oriel_flight *flight)
 {
-    struct wait wait = {0};
+    struct wait wait = {.bytes = flight->bytes};
     int error = 0;
     for (int tries = 0; !error; tries++) {
         while (!error && flight->track.pending)
@@ -225,7 +227,7 @@ int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spa
 int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *span)
 {
     struct oriel_track track = {0};
-    struct wait wait = {0};
+    struct wait wait = {.bytes = span->bytes};
     oriel_engine_lock(flight->id);
     int error = flight->failed ? -EIO : 0;
     for (int tries = 0; !error; tries++) {

@@ -25,8 +25,8 @@ FOLDERS = {
 }
 MPI = ("pmpi/", "bench/", "ctest/", "include/oriel_mpi.h")
 ONLY = {  # header folder or file: the one file, or files of one engine, for it
-    "rdma/": "transports/ofi",
-    "ucp/": "transports/ucx",
+    "rdma/": "transports/ofi|bench/fabric_ofi",
+    "ucp/": "transports/ucx|bench/fabric_ucx",
     "ucs/": "transports/ucx",
     "uthash.h": "core/hash",
 }
@@ -72,9 +72,10 @@ def check_includes(path, text):
         if header == "mpi.h" and not path.startswith(MPI):
             yield where + "mpi.h belongs to pmpi"
         for prefix, owner in ONLY.items():
-            shim = "ctest/" + owner.split("/")[-1] + "_shim.c"  # plays the library
+            engine = owner.split("|")[0].split("/")[-1]
+            shim = f"ctest/{engine}_shim.c"  # plays the library
             if (header.startswith(prefix) and path != shim and
-                    not re.match(owner + r"(_\w+)?\.[ch]$", path)):
+                    not re.match(rf"({owner})(_\w+)?\.[ch]$", path)):
                 yield where + f"{header} belongs to {owner}.*"
         if ours and not is_allowed(path, header):
             yield where + f"{header} is not for {folder}"

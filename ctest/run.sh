@@ -47,7 +47,7 @@ run_tests() {
 }
 
 with_clang() {
-    build clang --preset clang && run_tests clang -L unit
+    build clang --preset clang && run_tests clang -L unit -LE "$skipped_labels|slow"
 }
 
 with_asan() {

@@ -14,10 +14,12 @@ int oriel_rows_finish(struct oriel_rows *rows, const unsigned char *mine, MPI_Co
         total += oriel_row_long_bytes(&rows->row[i]);
     }
     if (!total || total > INT_MAX) return MPI_SUCCESS; /* too long: unreachable */
-    int *bytes = calloc(2 * (size_t)rows->n, sizeof *bytes), *at = bytes + rows->n;
+    int *bytes = calloc((size_t)rows->n, sizeof *bytes);
+    int *at = calloc((size_t)rows->n, sizeof *at);
     rows->long_blobs = malloc(total);
-    if (!bytes || !rows->long_blobs) {
+    if (!bytes || !at || !rows->long_blobs) {
         free(bytes);
+        free(at);
         native.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
         return MPI_ERR_NO_MEM;
     }
@@ -27,6 +29,7 @@ int oriel_rows_finish(struct oriel_rows *rows, const unsigned char *mine, MPI_Co
     }
     int error = native.Allgatherv(mine, bytes[rows->self], MPI_BYTE, rows->long_blobs,
                                   bytes, at, MPI_BYTE, comm);
+    free(at);
     free(bytes);
     return error;
 }

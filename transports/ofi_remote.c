@@ -85,12 +85,11 @@ void oriel_ofi_remote_drop(struct oriel_ofi_remotes *remotes,
 
 void oriel_ofi_remotes_fini(struct oriel_ofi_remotes *remotes)
 {
-    struct oriel_ofi_remote *remote = remotes->table, *next;
+    struct oriel_ofi_remote *remote, *next;
 
-    HASH_CLEAR(hh, remotes->table);
-    for (; remote; remote = next) {
+    for (remote = remotes->table; remote; remote = next) {
         next = remote->hh.next;
-        free(remote);
+        forget(remotes, remote);
     }
 }
 

@@ -203,7 +203,7 @@ static int take(struct oriel_peer *peer, const struct oriel_span *span,
 
     if (span->bytes == 0) return 0;
     if (reading->rest.peer || !reading->free_flights) return -EAGAIN;
-    if (!reading->chunk || span->bytes <= reading->chunk) {
+    if (span->bytes <= reading->chunk) {
         error = begin(peer, span, track);
         return error < 0 ? error : 0;
     }
@@ -250,6 +250,7 @@ static ssize_t ucx_get(struct oriel_peer *peer, const struct oriel_span *spans,
 static int ucx_progress(struct oriel_engine *engine)
 {
     struct oriel_ucx_reading *reading = engine->reading;
+    uint32_t news;
 
     if (oriel_process_forked()) return -EOWNERDEAD;
     oriel_ucx_enter();
@@ -257,7 +258,9 @@ static int ucx_progress(struct oriel_engine *engine)
     if (reading->rest.peer) go_on(reading);
     oriel_ucx_reading_tend(reading);
     oriel_ucx_leave();
-    return reading->worker ? 0 : -EIO;
+    news = reading->news;
+    reading->news = 0;
+    return reading->worker ? (int)news : -EIO;
 }
 
 static void cancel(struct oriel_peer *peer)

@@ -14,6 +14,8 @@
  * goes with it. LOOK_NS, LOOK_ROUNDS: how often owners are looked at while reads
  * wait; a look costs 2 us, the clock 0.1 us. */
 enum { IDLE_MOST = 64, CLOSE_NS = 500000000, LOOK_NS = 50000000, LOOK_ROUNDS = 256 };
+/* A long read is seen to move. */
+enum { PIECE_MOST = 32 << 20 };
 
 static uint64_t now_ns(void)
 {
@@ -35,6 +37,7 @@ void oriel_ucx_flight_end(struct oriel_ucx_flight *flight, int error)
     peer->flights--;
     peer->link->flights--;
     reading->flying--;
+    reading->news++;
     flight->peer = NULL;
     flight->next = reading->free_flights;
     reading->free_flights = flight;
@@ -326,7 +329,7 @@ int oriel_ucx_reading_open(uint64_t chunk, const char *device,
     int error;
 
     if (!reading) return -ENOMEM;
-    reading->chunk = chunk;
+    reading->chunk = chunk && chunk < PIECE_MOST ? chunk : PIECE_MOST;
     reading->shares_memory = oriel_ucx_shares_memory();
     for (int i = 0; i < ORIEL_UCX_FLIGHTS; i++) {
         reading->flights[i].next = reading->free_flights;

@@ -63,11 +63,12 @@ struct oriel_ucx_reading {
     unsigned asked; /* peers that wait for an answer */
     bool lost;      /* some link */
     bool shares_memory;
-    uint64_t chunk; /* most bytes of one request; 0: any */
+    uint64_t chunk; /* most bytes of one request */
     struct oriel_ucx_rest rest;
     uint64_t looked_ns; /* when waiting links were last looked at */
     unsigned rounds;    /* of progress */
     uint32_t flying;
+    uint32_t news; /* reads that landed, answers: since progress told */
     struct oriel_ucx_flight *free_flights, flights[ORIEL_UCX_FLIGHTS];
 };
 

@@ -61,6 +61,7 @@ static void hear(struct oriel_peer *peer, const struct oriel_ucx_tell *what)
 
     if (!meant || peer->state == ORIEL_UCX_ENDED) return;
     peer->link->answered = true;
+    peer->link->reading->news++;
     if (what->error)
         oriel_ucx_peer_set(peer, ORIEL_UCX_ENDED, what->error);
     else
