@@ -370,7 +370,7 @@ int main(int argc, char **argv)
     REQUIRE(transport, "the first argument names an engine");
     if (transport->open(oriel_config_get(), &engine, &why) != 0) check_skip(why);
     if (transport->describe) printf("%s\n", transport->describe(engine));
-    alarm(300); /* a hang is a failure */
+    alarm(580); /* a hang is a failure */
     owner = peer_start(transport->name, NULL);
     for (enum peer_memory memory = PEER_ARENA; memory <= PEER_MALLOC; memory++) {
         read_sizes(&owner, memory);
