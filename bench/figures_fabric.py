@@ -18,9 +18,9 @@ RXM = "tcp;ofi_rxm"
 FIRST_READS, COMPUTATIONS, IDLE_S, BUSY_S = 5, 7, 60, 3
 IDLE_MOST, SLOWER_MOST = 0.01, 0.03
 
-COLUMNS = {"case": 36, "size": 5, "native": 9, "oriel": 9, "bare": 9, "/native": 7,
+COLUMNS = {"case": 44, "size": 5, "native": 9, "oriel": 9, "bare": 9, "/native": 7,
            "/bare": 7, "served": 7, "target": 30, "verdict": 0}
-BUSY_COLUMNS = {"case": 36, "size": 5, "idle": 8, "99 %": 8, "busy": 8, "busy 99 %": 9,
+BUSY_COLUMNS = {"case": 20, "size": 5, "idle": 8, "99 %": 8, "busy": 8, "busy 99 %": 9,
                 "slowest": 8, "native": 8, "served": 7, "target": 12, "verdict": 0}
 
 
@@ -116,7 +116,7 @@ class Bench:
                  "bare": figures.time_text(row, "bare"), "/native": f"{single:.3f}",
                  "/bare": figures.ratio_text(row, "bare")}
         targets = [CHEAPER] if way is not UCX else []
-        self.add("1000 Gets, a flush (native: single)", way, 3072, row, cells, targets,
+        self.add("1000 Gets, 1 flush; native: 1 by 1", way, 3072, row, cells, targets,
                  served, wrong)
 
     def first(self, way):
@@ -161,7 +161,7 @@ class Bench:
     def idle(self, way):
         """The service thread at rest, and a computation on every core beside it."""
         way = Way(way.name, way.offload, "", way.fabric)
-        times = [10] if self.options.quick else [IDLE_S] + [2] * COMPUTATIONS
+        times = [10] if self.options.quick else [IDLE_S] + [4] * COMPUTATIONS
         runs = []
         for seconds in times:
             objects, served, wrong = self.run("idle", way, ["-t", str(seconds)],
@@ -211,8 +211,10 @@ def run_mpi(launcher, options, table, busy):
             try:
                 case(bench, way)
             except launch.Failed as error:
-                failed += 1
-                print(f"{name}, {way.name}: FAILED: {error}", flush=True)
+                absent = "was built without it" in str(error)
+                failed += not absent
+                print(f"{name}, {way.name}: " +
+                      ("not built" if absent else f"FAILED: {error}"), flush=True)
     return failed
 
 

@@ -75,6 +75,7 @@ static void measure_size(struct bench_remote *remote, size_t bytes, uint64_t *ca
     reads.target = native.target = BENCH_GOES_ON;
     bench_target_compute(&remote->target, seconds);
     take(&reads, &times, seconds);
+    if (!times.n) bench_die("the target computed for %g s, and no read began", seconds);
     print_times(options->json, "busy", &times);
     bench_target_tell(&remote->target, BENCH_POLLS);
     bench_target_compute(&remote->target, seconds);

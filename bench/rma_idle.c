@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STEPS = 1000, THREADS_MOST = 512 };
+enum { STEPS = 1000, THREADS_MOST = 512, PART_S = 2 };
 static const char thread_name[] = "oriel-service";
 
 /* ---- the service thread ---- */
@@ -116,10 +116,11 @@ static double rate(double seconds)
 uint64_t bench_idle(const struct bench_options *options, int rank)
 {
     double seconds = options->plan.seconds, before, share, most, after;
+    double part = seconds < 2 * PART_S ? seconds / 2 : PART_S;
     char memory[64], here[64];
     MPI_Info info = bench_info_create(options);
     struct bench_window window;
-    before = rate(seconds / 2);
+    before = rate(part);
     bench_window_create(&bench_api_mpi, options, info, memory, sizeof memory, &window);
     if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     if (rank == BENCH_READER) { /* so that there is a connection */
@@ -133,7 +134,7 @@ uint64_t bench_idle(const struct bench_options *options, int rank)
     PMPI_Barrier(MPI_COMM_WORLD);
     share = idle_share(seconds);
     PMPI_Allreduce(&share, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    after = rate(seconds / 2);
+    after = rate(part);
     if (rank == BENCH_READER)
         printf(options->json
                    ? "{\"test\": \"idle\", \"share\": %.6f, \"before\": %.0f, "

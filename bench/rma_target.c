@@ -21,8 +21,8 @@ void bench_target_open(struct bench_target *target)
     PMPI_Win_shared_query(target->win, BENCH_TARGET, &bytes, &unit, &base);
     target->words = base;
     if (rank == BENCH_TARGET) {
-        atomic_store(&target->words->wanted, BENCH_POLLS);
-        atomic_store(&target->words->doing, BENCH_POLLS);
+        atomic_store(&target->words->order, BENCH_POLLS);
+        atomic_store(&target->words->obeyed, 0);
     }
     PMPI_Barrier(MPI_COMM_WORLD);
 }
@@ -38,27 +38,28 @@ static void futex(_Atomic uint32_t *word, int what, uint32_t value)
 }
 
 /* Gives up its core for nobody. */
-static void compute(struct bench_words *words)
+static void compute(struct bench_words *words, uint32_t order)
 {
     double end = bench_now_ns() + (double)atomic_load(&words->compute_ns);
-    uint32_t computes = BENCH_COMPUTES;
     volatile double sum = 0;
     while (bench_now_ns() < end)
         for (int i = 1; i <= STEPS; ++i)
             sum += 1.0 / i;
-    atomic_compare_exchange_strong(&words->wanted, &computes, BENCH_POLLS);
+    uint32_t then = (order & ~(uint32_t)BENCH_DOING) | BENCH_POLLS;
+    atomic_compare_exchange_strong(&words->order, &order, then);
 }
 
 void bench_target_obey(struct bench_target *target)
 {
     struct bench_words *words = target->words;
-    uint32_t what;
+    uint32_t what, order;
     int found;
     do {
-        what = atomic_load(&words->wanted);
-        atomic_store(&words->doing, what);
-        if (what == BENCH_SLEEPS) futex(&words->wanted, FUTEX_WAIT, what);
-        if (what == BENCH_COMPUTES) compute(words);
+        order = atomic_load(&words->order);
+        what = order & BENCH_DOING;
+        atomic_store(&words->obeyed, order & ~(uint32_t)BENCH_DOING);
+        if (what == BENCH_SLEEPS) futex(&words->order, FUTEX_WAIT, order);
+        if (what == BENCH_COMPUTES) compute(words, order);
         if (what == BENCH_POLLS)
             PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found,
                         MPI_STATUS_IGNORE);
@@ -69,12 +70,12 @@ void bench_target_tell(struct bench_target *target, enum bench_doing what)
 {
     struct bench_words *words = target->words;
     if (what == BENCH_GOES_ON) return;
-    if (atomic_load(&words->wanted) == (uint32_t)what &&
-        atomic_load(&words->doing) == (uint32_t)what)
-        return;
-    atomic_store(&words->wanted, (uint32_t)what);
-    futex(&words->wanted, FUTEX_WAKE, 1);
-    while (atomic_load(&words->doing) != (uint32_t)what)
+    uint32_t order = atomic_load(&words->order), doing = BENCH_DOING;
+    if ((order & doing) == (uint32_t)what) return;
+    order = (order & ~doing) + doing + 1;
+    atomic_store(&words->order, order | (uint32_t)what);
+    futex(&words->order, FUTEX_WAKE, 1);
+    while (atomic_load(&words->obeyed) != order)
         sched_yield();
 }
 
@@ -86,6 +87,6 @@ void bench_target_compute(struct bench_target *target, double seconds)
 
 bool bench_target_computes(const struct bench_target *target)
 {
-    return atomic_load_explicit(&target->words->wanted, memory_order_relaxed) ==
-           BENCH_COMPUTES;
+    uint32_t order = atomic_load_explicit(&target->words->order, memory_order_relaxed);
+    return (order & BENCH_DOING) == BENCH_COMPUTES;
 }

@@ -18,8 +18,11 @@ enum bench_doing {
     BENCH_GOES_ON, /* what it did before: for the reader only */
 };
 
+enum { BENCH_DOING = 7 };
+
 struct bench_words { /* in shared memory */
-    _Atomic uint32_t wanted, doing;
+    _Atomic uint32_t order; /* its number, and in BENCH_DOING's bits what */
+    _Atomic uint32_t obeyed;
     _Atomic uint64_t compute_ns;
 };
 
