@@ -20,7 +20,7 @@ enum bench_doing {
 
 enum { BENCH_DOING = 7 };
 
-struct bench_words { /* in shared memory */
+struct bench_words {        /* in shared memory */
     _Atomic uint32_t order; /* its number, and in BENCH_DOING's bits what */
     _Atomic uint32_t obeyed;
     _Atomic uint64_t compute_ns;
