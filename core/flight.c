@@ -78,17 +78,23 @@ void oriel_flight_destroy(struct oriel_flight *flight)
 
 struct wait {
     uint64_t start, idle; /* 0: it has only begun */
+    uint32_t landed;      /* of the track, at the last look */
     uint64_t bytes;       /* to land: 1 ns each before the core is given away, which
                            * where it is shared costs some ms */
 };
 
 /* One look at the engine, with the lock, which is free for a moment meanwhile.
  * Returns 0; -ETIMEDOUT; the engine's error. */
-static int poll_once(struct oriel_flight *flight, struct wait *wait)
+static int poll_once(struct oriel_flight *flight, const struct oriel_track *track,
+                     struct wait *wait)
 {
     int error = oriel_engines[flight->id]->progress(flight->engine);
-    if (error > 0) wait->start = 0; /* something moves */
     if (error < 0) return error;
+    if (track->landed !=
+        wait->landed) { /* something moves; others' reads do not count */
+        wait->landed = track->landed;
+        wait->start = 0;
+    }
     uint64_t now = now_ns();
     if (!wait->start) wait->start = now;
     if (!wait->idle) wait->idle = now;
@@ -121,7 +127,7 @@ static int post(struct oriel_flight *flight, const struct oriel_span *spans, siz
             continue;
         }
         if (error && error != -EAGAIN) return error;
-        error = poll_once(flight, &wait);
+        error = poll_once(flight, track, &wait);
         if (error) return error;
     }
     return 0;
@@ -175,7 +181,7 @@ static int land(struct oriel_flight *flight)
     int error = 0;
     for (int tries = 0; !error; tries++) {
         while (!error && flight->track.pending)
-            error = poll_once(flight, &wait);
+            error = poll_once(flight, &flight->track, &wait);
         if (!error) error = flight->track.error;
         if (error != -ECANCELED || tries == RETRIES) break;
         error = restart(flight);
@@ -224,16 +230,19 @@ int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spa
     return error;
 }
 
-int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *span)
+int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *spans,
+                      size_t n)
 {
     struct oriel_track track = {0};
-    struct wait wait = {.bytes = span->bytes};
+    struct wait wait = {0};
+    for (size_t i = 0; i < n; i++)
+        wait.bytes += spans[i].bytes;
     oriel_engine_lock(flight->id);
     int error = flight->failed ? -EIO : 0;
     for (int tries = 0; !error; tries++) {
-        error = post(flight, span, 1, &track);
+        error = post(flight, spans, n, &track);
         while (!error && track.pending)
-            error = poll_once(flight, &wait);
+            error = poll_once(flight, &track, &wait);
         if (!error) error = track.error;
         if (error && track.pending) oriel_engines[flight->id]->cancel(flight->peer);
         if (error != -ECANCELED || tries == RETRIES) break;
@@ -253,11 +262,25 @@ int oriel_flight_wait(struct oriel_flight *flight)
     return error;
 }
 
+bool oriel_flight_failed(struct oriel_flight *flight)
+{
+    oriel_engine_lock(flight->id);
+    bool failed = flight->failed;
+    oriel_engine_unlock(flight->id);
+    return failed;
+}
+
 void oriel_flight_forget(struct oriel_flight *flight)
 {
     oriel_engine_lock(flight->id);
-    /* A thread that is still starting a read finds it failed; its spans stay until
-     * then. */
-    if (!flight->starting) forget(flight);
+    if (!flight->starting) {
+        forget(flight);
+    } else {
+        /* A thread that is starting a read finds it failed and forgets it then; until
+         * then nothing may be read a second time. */
+        for (size_t i = 0; i < flight->n; i++)
+            flight->spans[i].bytes = 0;
+        flight->gets = flight->bytes = 0;
+    }
     oriel_engine_unlock(flight->id);
 }

@@ -41,19 +41,22 @@ struct oriel_flight *oriel_flight_create(enum oriel_engine_id id,
 /* Gives up what is still under way. NULL is accepted. */
 void oriel_flight_destroy(struct oriel_flight *flight);
 
-/* Start one read, or a further part of one (bytes 0). bytes: of all its parts, for the
- * counters. Returns 0: the pieces are remembered, and under way or landed; else -errno:
- * none of them is, and earlier reads have failed with them (flight->failed).
- * Blocks  while the queue is full, up to ORIEL_TIMEOUT_S */
+/* Start one read, or a part of one. bytes: of all its parts, for the counters, with the
+ * last one; 0 with those before. Returns 0: the pieces are remembered, and under way or
+ * landed; else -errno: none of them is, and earlier reads have failed with them
+ * (flight->failed). Blocks  while the queue is full, up to ORIEL_TIMEOUT_S */
 int oriel_flight_start(struct oriel_flight *flight, const struct oriel_span *spans,
                        size_t n, uint64_t bytes);
 /* One read, landed on return, whatever else is under way. Returns 0 or -errno: nothing
  * of it is under way any more. Blocks  up to ORIEL_TIMEOUT_S */
-int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *span);
+int oriel_flight_read(struct oriel_flight *flight, const struct oriel_span *spans,
+                      size_t n);
 /* Wait for all that is under way. Returns 0: it has landed and is forgotten. -errno:
  * the engine failed, nothing is under way any more, and flight->spans still has what
  * was. Blocks  up to ORIEL_TIMEOUT_S */
 int oriel_flight_wait(struct oriel_flight *flight);
+/* Did the engine give up, and nobody has read the spans yet? */
+bool oriel_flight_failed(struct oriel_flight *flight);
 /* Forget the spans of a failed flight: somebody else has read them. */
 void oriel_flight_forget(struct oriel_flight *flight);
 

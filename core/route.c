@@ -121,12 +121,11 @@ static int get_now(struct oriel_target *target, const struct oriel_span *spans,
 
 /* Not inlined: its spans would cost every contiguous read a frame of pages. */
 static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
-                                                 const struct plan *plan)
+                                                 const struct plan *plan, bool now)
 {
     struct oriel_span spans[SPANS];
     struct oriel_walk walk;
     struct oriel_step step;
-    uint64_t bytes = plan->bytes; /* told with the first part */
     oriel_walk_init(&walk, get->origin_layout, get->target_layout, plan->bytes);
     bool more = oriel_walk_next(&walk, &step);
     while (more) {
@@ -138,10 +137,14 @@ static __attribute__((noinline)) int read_pieces(const struct oriel_get *get,
                 .bytes = step.bytes,
             };
         struct oriel_flight *flight = plan->target->flight;
-        int error = flight ? oriel_flight_start(flight, spans, n, bytes)
-                           : get_now(plan->target, spans, n);
+        int error;
+        if (!flight)
+            error = get_now(plan->target, spans, n);
+        else if (now) /* not remembered: the origin is the program's again on return */
+            error = oriel_flight_read(flight, spans, n);
+        else
+            error = oriel_flight_start(flight, spans, n, more ? 0 : plan->bytes);
         if (error) return error;
-        bytes = 0;
     }
     return 0;
 }
@@ -156,7 +159,7 @@ static int read_hull(const struct oriel_get *get, const struct plan *plan)
     char *hull = large ? malloc(bytes) : oriel_scratch_take();
     struct oriel_span span = {plan->start + (uint64_t)plan->low, hull, bytes};
     if (!hull) return -ENOMEM;
-    int error = target->flight ? oriel_flight_read(target->flight, &span)
+    int error = target->flight ? oriel_flight_read(target->flight, &span, 1)
                                : get_now(target, &span, 1);
     if (!error)
         oriel_layout_copy(get->origin, get->origin_layout, hull - plan->low,
@@ -200,7 +203,8 @@ static enum oriel_reason engine_failed(struct oriel_target *target, int error)
         oriel_log(ORIEL_LOG_WARN,
                   "engine %s failed on a read: %s; the native library reads it",
                   oriel_engines[target->engine]->name, oriel_strerror(error));
-    if ((error != -EIO && error != -EFAULT) || before + 1 >= MOST_FAILURES) {
+    if ((error != -EIO && error != -EFAULT && error != -ENOMEM) ||
+        before + 1 >= MOST_FAILURES) {
         target->why = ORIEL_NATIVE_engine_failed;
         atomic_store_explicit(&target->link, ORIEL_LINK_NONE, memory_order_release);
     }
@@ -218,7 +222,7 @@ static enum oriel_reason read_node(const struct oriel_get *get, struct plan *pla
         if (scattered(plan, pieces, FAR_BYTES)) return ORIEL_NATIVE_scattered;
         if (pays_as_hull(plan, pieces, ORIEL_SCRATCH_BYTES, NODE_GAP_BYTES))
             error = read_hull(get, plan);
-        if (error == -EFAULT) error = read_pieces(get, plan);
+        if (error == -EFAULT) error = read_pieces(get, plan, true);
     }
     return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
 }
@@ -232,7 +236,7 @@ static enum oriel_reason read_fabric(const struct oriel_window *window,
     int error;
     if (contiguous(get)) {
         struct oriel_span span = {plan->start, get->origin, plan->bytes};
-        error = now ? oriel_flight_read(flight, &span)
+        error = now ? oriel_flight_read(flight, &span, 1)
                     : oriel_flight_start(flight, &span, 1, plan->bytes);
     } else {
         uint64_t pieces = pieces_of(get->target_layout, get->target_count);
@@ -240,8 +244,7 @@ static enum oriel_reason read_fabric(const struct oriel_window *window,
         if (pays_as_hull(plan, pieces, HULL_MOST, FABRIC_GAP_BYTES)) {
             error = read_hull(get, plan);
         } else {
-            error = read_pieces(get, plan);
-            if (!error && now) error = oriel_flight_wait(flight);
+            error = read_pieces(get, plan, now);
         }
     }
     return error ? engine_failed(plan->target, error) : ORIEL_SERVED;
@@ -348,7 +351,14 @@ static int land_one(struct oriel_window *window, int rank, oriel_replay *replay)
     struct oriel_flight *flight = window->targets[rank].flight;
     int error = oriel_flight_wait(flight);
     uint64_t since = atomic_exchange(&flight->since_ns, 0);
-    if (error) return replay_lost(window, rank, error, replay);
+    if (error) {
+        pthread_mutex_lock(&window->replay_lock);
+        /* Else another thread has read it; the native flush completes that, too. */
+        error =
+            oriel_flight_failed(flight) ? replay_lost(window, rank, error, replay) : 0;
+        pthread_mutex_unlock(&window->replay_lock);
+        return error;
+    }
     if (since && window->latency) add_latency(window, now_ns() - since);
     return 0;
 }

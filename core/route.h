@@ -41,7 +41,8 @@ int oriel_route_land(struct oriel_window *window, int target, oriel_replay *repl
 static inline int oriel_route_complete(struct oriel_window *window, int target,
                                        oriel_replay *replay)
 {
-    if (!atomic_load_explicit(&window->in_flight, memory_order_relaxed)) return 0;
+    /* acquire: another thread's look may have landed this thread's bytes */
+    if (!atomic_load_explicit(&window->in_flight, memory_order_acquire)) return 0;
     return oriel_route_land(window, target, replay);
 }
 

@@ -112,6 +112,7 @@ struct oriel_window *oriel_window_create(const struct oriel_window_spec *spec,
         goto free_all;
     if (pthread_mutex_init(&window->lock, NULL)) goto free_all;
     if (pthread_mutex_init(&window->take_lock, NULL)) goto free_all;
+    if (pthread_mutex_init(&window->replay_lock, NULL)) goto free_all;
     window->n = spec->n;
     window->self = spec->self;
     window->threads = spec->threads;
@@ -150,6 +151,7 @@ void oriel_window_destroy(struct oriel_window *window)
         oriel_engine_unlock(target->engine);
     }
     oriel_window_withdraw(window->exposed);
+    pthread_mutex_destroy(&window->replay_lock);
     pthread_mutex_destroy(&window->take_lock);
     pthread_mutex_destroy(&window->lock);
     free(window->latency);
@@ -173,7 +175,9 @@ static int connect_by(struct oriel_window *window, struct oriel_target *target,
     if (!(transport->flags & ORIEL_ENGINE_IMMEDIATE)) {
         target->flight = oriel_flight_create(id, peer, &window->in_flight);
         if (!target->flight) {
+            oriel_engine_lock(id);
             transport->disconnect(peer);
+            oriel_engine_unlock(id);
             return -ENOMEM;
         }
     }

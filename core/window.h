@@ -91,7 +91,9 @@ struct oriel_window {
     uint32_t sample;            /* time one read of so many; > 0 */
     _Atomic uint32_t tick;      /* reads, for sampling */
     pthread_mutex_t take_lock;  /* taking elided locks natively, which may block */
-    pthread_mutex_t lock;       /* connecting, and the histogram */
+    pthread_mutex_t
+        replay_lock;      /* reading natively what an engine lost; before take_lock */
+    pthread_mutex_t lock; /* connecting, and the histogram */
     struct oriel_order engines; /* that may be used, best first */
     bool passive;               /* no target is ours to serve: reads are only counted */
     void *user;                 /* the MPI layer's part of the window */

@@ -2,6 +2,8 @@
 #include "pmpi/vote.h"
 #include "core/config.h"
 
+#include <string.h>
+
 struct oriel_order oriel_wish_order(const struct oriel_wish *wish)
 {
     return wish->serve ? oriel_order_for(&wish->engines, &oriel_layer.engines)
@@ -20,6 +22,9 @@ void oriel_votes_cast(const struct oriel_request *request,
     const struct oriel_config *config = oriel_config_get();
     enum oriel_takeover takeover = oriel_takeover_known();
     struct oriel_order order = oriel_wish_order(wish);
+    _Static_assert(ORIEL_VOTE_ENGINE + ORIEL_ENGINE_COUNT <= ORIEL_VOTES,
+                   "a vote each");
+    memset(votes, 0, ORIEL_VOTES * sizeof votes[0]);
     votes[ORIEL_VOTE_WANT] = wish->serve;
     votes[ORIEL_VOTE_LAYOUT] = ORIEL_LAYOUT;
     votes[ORIEL_VOTE_LAYOUT_NEG] = -ORIEL_LAYOUT;

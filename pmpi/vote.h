@@ -21,10 +21,10 @@ enum oriel_vote {
     ORIEL_VOTE_REPORT, /* counters are wanted */
     ORIEL_VOTE_HOST, /* the node; equal to the maximum's on all ranks or else several */
     ORIEL_VOTE_HOST_NEG,
-    ORIEL_VOTE_NODE_FAILS, /* the node engine does not work here */
-    ORIEL_VOTE_AUTO,       /* wanted by whatever engines fit */
-    ORIEL_VOTE_ENGINE,     /* + id: wanted by this engine, by name */
-    ORIEL_VOTES = ORIEL_VOTE_ENGINE + ORIEL_ENGINE_COUNT
+    ORIEL_VOTE_NODE_FAILS,              /* the node engine does not work here */
+    ORIEL_VOTE_AUTO,                    /* wanted by whatever engines fit */
+    ORIEL_VOTE_ENGINE,                  /* + id: wanted by this engine, by name */
+    ORIEL_VOTES = ORIEL_VOTE_ENGINE + 8 /* builds may differ in their engines */
 };
 /* Of this exchange and of the rows, which hold something for each engine. */
 enum { ORIEL_LAYOUT = 2 << 8 | ORIEL_ENGINE_COUNT };

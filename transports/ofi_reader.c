@@ -59,7 +59,14 @@ int oriel_ofi_reader_enable(struct oriel_ofi_reader *reader)
     int error;
 
     if (reader->side.ep) return 0;
-    error = oriel_ofi_side_enable(&reader->side, false, &failed);
+    error = 0;
+    if (!reader->side.domain) {
+        failed = "fi_domain";
+        error = fi_domain(reader->side.fabric, reader->side.info, &reader->side.domain,
+                          NULL);
+        if (error) reader->side.domain = NULL;
+    }
+    if (!error) error = oriel_ofi_side_enable(&reader->side, false, &failed);
     if (error) {
         oriel_log_once(&once, ORIEL_LOG_WARN, "ofi: %s of %s fails: %s", failed,
                        reader->provider->name, reader->side.library->strerror(-error));
@@ -77,6 +84,7 @@ static void finish(struct oriel_ofi_reader *reader, struct oriel_ofi_op *op, int
     if (!error) {
         oriel_ofi_local_land(&op->local, op->at, op->bytes);
         reader->landed++;
+        track->landed++;
     }
     oriel_ofi_local_drop(&reader->locals, &op->local);
     op->peer->in_flight--;
@@ -93,10 +101,15 @@ void oriel_ofi_reader_reset(struct oriel_ofi_reader *reader)
 {
     bool were_in_flight = reader->in_flight > 0;
 
-    if (were_in_flight && reader->provider->hangs_up)
+    if (were_in_flight && reader->provider->hangs_up) {
+        /* Its domain as well: net's progress is a domain's, and would go on with what
+         * the endpoint has under way. Such providers register no local memory and have
+         * no raw keys, so nothing else hangs on it. */
         oriel_ofi_side_abandon(&reader->side);
-    else
+        reader->side.domain = NULL;
+    } else {
         oriel_ofi_side_disable(&reader->side);
+    }
     for (size_t i = 0; i < reader->depth && reader->in_flight; i++)
         if (reader->ops[i].peer) finish(reader, &reader->ops[i], -ECANCELED);
     if (were_in_flight) oriel_ofi_locals_abandon(&reader->locals);

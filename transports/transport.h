@@ -41,6 +41,7 @@ struct oriel_span {  /* one contiguous piece of a read */
 
 struct oriel_track {  /* completion counter, owned by the caller */
     uint32_t pending; /* pieces started and not yet landed */
+    uint32_t landed;  /* pieces that landed: who waits sees that something moves */
     int error;        /* first failure as -errno, else 0 */
 };
 

@@ -156,7 +156,10 @@ static int begin(struct oriel_peer *peer, const struct oriel_span *span,
     if (!flight) return -EAGAIN;
     request = oriel_ucx.ucp_get_nbx(peer->link->ep, span->local, span->bytes,
                                     peer->name.base + span->offset, peer->rkey, &param);
-    if (!request) return 1;
+    if (!request) {
+        track->landed++;
+        return 1;
+    }
     if (UCS_PTR_IS_ERR(request)) {
         ucs_status_t status = UCS_PTR_STATUS(request);
 

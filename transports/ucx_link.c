@@ -33,6 +33,7 @@ void oriel_ucx_flight_end(struct oriel_ucx_flight *flight, int error)
     struct oriel_ucx_reading *reading = peer->link->reading;
 
     if (error && !flight->track->error) flight->track->error = error;
+    if (!error) flight->track->landed++;
     flight->track->pending--;
     peer->flights--;
     peer->link->flights--;
