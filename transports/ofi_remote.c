@@ -85,11 +85,12 @@ void oriel_ofi_remote_drop(struct oriel_ofi_remotes *remotes,
 
 void oriel_ofi_remotes_fini(struct oriel_ofi_remotes *remotes)
 {
-    struct oriel_ofi_remote *remote, *next;
+    struct oriel_ofi_remote *remote = remotes->table, *next;
 
-    for (remote = remotes->table; remote; remote = next) {
+    HASH_CLEAR(hh, remotes->table); /* the entries stay linked */
+    for (; remote; remote = next) {
         next = remote->hh.next;
-        forget(remotes, remote);
+        free(remote);
     }
 }
 
