@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now_s(void)
@@ -68,11 +69,11 @@ static int wait_for(MPI_Comm comm, MPI_Request *request, double limit)
     }
 }
 
-static int agree_late(MPI_Comm comm, const int64_t *in, int64_t *out, int n,
+static int agree_late(MPI_Comm comm, const int16_t *in, int16_t *out, int n,
                       double limit)
 {
     MPI_Request request;
-    int error = native.Iallreduce(in, out, n, MPI_INT64_T, MPI_MAX, comm, &request);
+    int error = native.Iallreduce(in, out, n, MPI_INT16_T, MPI_MAX, comm, &request);
     if (!error) error = wait_for(comm, &request, limit);
     if (error) give_up_mismatched(comm, error);
     return error;
@@ -113,10 +114,10 @@ static void learn(MPI_Comm comm)
         oriel_layer.world_proven = true;
 }
 
-int oriel_agree_max(MPI_Comm comm, const int64_t *in, int64_t *out, int n)
+int oriel_agree_max(MPI_Comm comm, const int16_t *in, int16_t *out, int n)
 {
     if (oriel_agree_proven(comm))
-        return native.Allreduce(in, out, n, MPI_INT64_T, MPI_MAX, comm);
+        return native.Allreduce(in, out, n, MPI_INT16_T, MPI_MAX, comm);
     /* A rank may be late for good reasons here, and nothing tells it from one that
      * does not load Oriel. */
     int error = agree_late(comm, in, out, n, LATE * oriel_config_get()->timeout_s);
@@ -125,20 +126,24 @@ int oriel_agree_max(MPI_Comm comm, const int64_t *in, int64_t *out, int n)
 }
 
 /* Lands where a call of a rank without the layer is taken for this exchange. */
-#define PROOF INT64_C(0x6f7269656c0a1b2c)
+enum { PROOF_WORDS = 4, PROOF_WORD = 0x6f72 };
 
 static void exchange_world(void)
 {
     double limit = oriel_config_get()->timeout_s;
-    int64_t in[] = {PROOF, -PROOF, oriel_config_get()->stats[0] != '\0'};
-    int64_t out[] = {0, 0, 0};
-    int error = agree_late(MPI_COMM_WORLD, in, out, 3, limit);
-    if (!error && (out[0] != PROOF || out[1] != -PROOF))
+    int16_t in[2 * PROOF_WORDS + 1], out[2 * PROOF_WORDS + 1] = {0};
+    for (int16_t i = 0; i < PROOF_WORDS; i++) {
+        in[i] = (int16_t)(PROOF_WORD - 977 * i);
+        in[PROOF_WORDS + i] = (int16_t)-in[i];
+    }
+    in[2 * PROOF_WORDS] = oriel_config_get()->stats[0] != '\0';
+    int error = agree_late(MPI_COMM_WORLD, in, out, 2 * PROOF_WORDS + 1, limit);
+    if (!error && memcmp(in, out, 2 * PROOF_WORDS * sizeof in[0]) != 0)
         give_up(MPI_COMM_WORLD, "A rank answered with another call");
     if (error) return;
     oriel_layer.world_proven = true;
     oriel_layer.world_agreed = true;
-    oriel_layer.report = out[2] != 0;
+    oriel_layer.report = out[2 * PROOF_WORDS] != 0;
 }
 
 void oriel_agree_world(void)

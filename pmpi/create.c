@@ -239,7 +239,7 @@ static int build(const struct plan *plan, MPI_Win *win)
 }
 
 static bool takes_over(const struct oriel_request *request,
-                       const int64_t heard[ORIEL_VOTES])
+                       const int16_t heard[ORIEL_VOTES])
 {
     if (request->kind != ORIEL_KIND_ALLOCATE || heard[ORIEL_VOTE_NATIVE]) return false;
     if (heard[ORIEL_VOTE_TAKEOVER] == ORIEL_TAKEOVER_NO) return false;
@@ -250,7 +250,7 @@ static bool takes_over(const struct oriel_request *request,
 }
 
 static int agreed(const struct oriel_request *request, const struct oriel_wish *wish,
-                  uint64_t index, const int64_t heard[ORIEL_VOTES], MPI_Win *win)
+                  uint64_t index, const int16_t heard[ORIEL_VOTES], MPI_Win *win)
 {
     static int said;
     if (heard[ORIEL_VOTE_LAYOUT] != -heard[ORIEL_VOTE_LAYOUT_NEG]) {
@@ -296,7 +296,7 @@ int oriel_window_make(const struct oriel_request *request, MPI_Win *win)
         return make_native(request, win);
     uint64_t bytes = request->bytes > 0 ? (uint64_t)request->bytes : 0;
     struct oriel_wish wish = oriel_wish_find(request->info, index, bytes);
-    int64_t votes[ORIEL_VOTES], heard[ORIEL_VOTES];
+    int16_t votes[ORIEL_VOTES], heard[ORIEL_VOTES];
     oriel_votes_cast(request, &wish, votes);
     int error = oriel_agree_max(request->comm, votes, heard, ORIEL_VOTES);
     if (error) return error;

@@ -52,7 +52,7 @@ void oriel_layer_start(MPI_Comm comm);
 bool oriel_agree_proven(MPI_Comm comm);
 /* Maxima over the ranks. Not proven: nonblocking, and ends the job with a message
  * after ORIEL_TIMEOUT_S. Returns an MPI error code. */
-int oriel_agree_max(MPI_Comm comm, const int64_t *in, int64_t *out, int n);
+int oriel_agree_max(MPI_Comm comm, const int16_t *in, int16_t *out, int n);
 /* After MPI_Init: all ranks of MPI_COMM_WORLD. */
 void oriel_agree_world(void);
 

@@ -17,7 +17,7 @@ static bool node_fails(void)
 }
 
 void oriel_votes_cast(const struct oriel_request *request,
-                      const struct oriel_wish *wish, int64_t votes[ORIEL_VOTES])
+                      const struct oriel_wish *wish, int16_t votes[ORIEL_VOTES])
 {
     const struct oriel_config *config = oriel_config_get();
     enum oriel_takeover takeover = oriel_takeover_known();
@@ -28,17 +28,20 @@ void oriel_votes_cast(const struct oriel_request *request,
     votes[ORIEL_VOTE_WANT] = wish->serve;
     votes[ORIEL_VOTE_LAYOUT] = ORIEL_LAYOUT;
     votes[ORIEL_VOTE_LAYOUT_NEG] = -ORIEL_LAYOUT;
-    votes[ORIEL_VOTE_GENERAL] = ORIEL_ACCESS_IMMUTABLE - (int)wish->access;
+    votes[ORIEL_VOTE_GENERAL] = (int16_t)(ORIEL_ACCESS_IMMUTABLE - (int)wish->access);
     votes[ORIEL_VOTE_NO_LOCKS] = oriel_info_true(request->info, "no_locks");
     votes[ORIEL_VOTE_NATIVE] =
         request->kind == ORIEL_KIND_ALLOCATE && oriel_info_native_memory(request->info);
-    votes[ORIEL_VOTE_TAKEOVER] = takeover;
-    votes[ORIEL_VOTE_TAKEOVER_NEG] = -(int)takeover;
+    votes[ORIEL_VOTE_TAKEOVER] = (int16_t)takeover;
+    votes[ORIEL_VOTE_TAKEOVER_NEG] = (int16_t) - (int)takeover;
     votes[ORIEL_VOTE_REPORT] = oriel_layer.report || config->stats[0];
     votes[ORIEL_VOTE_STRICT] = config->strict && wish->serve && node_fails() &&
                                !oriel_engines_open(oriel_order_set(&order));
-    votes[ORIEL_VOTE_HOST] = oriel_layer.host;
-    votes[ORIEL_VOTE_HOST_NEG] = -(int64_t)oriel_layer.host;
+    for (int i = 0; i < ORIEL_HOST_PIECES; i++) {
+        unsigned piece = oriel_layer.host >> i * ORIEL_HOST_BITS;
+        votes[ORIEL_VOTE_HOST + i] = (int16_t)(piece & ((1u << ORIEL_HOST_BITS) - 1));
+        votes[ORIEL_VOTE_HOST_NEG + i] = (int16_t)-votes[ORIEL_VOTE_HOST + i];
+    }
     votes[ORIEL_VOTE_NODE_FAILS] = wish->serve && node_fails();
     votes[ORIEL_VOTE_AUTO] = wish->serve && !order.chosen;
     for (unsigned id = 0; id < ORIEL_ENGINE_COUNT; id++)
@@ -46,11 +49,12 @@ void oriel_votes_cast(const struct oriel_request *request,
             wish->serve && order.chosen && oriel_order_set(&order) >> id & 1;
 }
 
-unsigned oriel_votes_engines(const int64_t heard[ORIEL_VOTES])
+unsigned oriel_votes_engines(const int16_t heard[ORIEL_VOTES])
 {
     unsigned mine = oriel_order_set(&oriel_layer.engines), set = 0;
-    bool spread = heard[ORIEL_VOTE_HOST] != -heard[ORIEL_VOTE_HOST_NEG] ||
-                  heard[ORIEL_VOTE_NODE_FAILS];
+    bool spread = heard[ORIEL_VOTE_NODE_FAILS];
+    for (int i = 0; i < ORIEL_HOST_PIECES; i++)
+        spread |= heard[ORIEL_VOTE_HOST + i] != -heard[ORIEL_VOTE_HOST_NEG + i];
     for (int id = 0; id < ORIEL_ENGINE_COUNT; id++)
         if (heard[ORIEL_VOTE_ENGINE + id]) set |= oriel_engines_open(mine & 1u << id);
     if (!heard[ORIEL_VOTE_AUTO]) return set;
