@@ -132,7 +132,7 @@ static void exchange_world(void)
 {
     double limit = oriel_config_get()->timeout_s;
     int16_t in[2 * PROOF_WORDS + 1], out[2 * PROOF_WORDS + 1] = {0};
-    for (int16_t i = 0; i < PROOF_WORDS; i++) {
+    for (int i = 0; i < PROOF_WORDS; i++) {
         in[i] = (int16_t)(PROOF_WORD - 977 * i);
         in[PROOF_WORDS + i] = (int16_t)-in[i];
     }
