@@ -79,6 +79,12 @@ for ((i = 1; i <= nodes; i++)); do
     head ip link set "port$i" master bridge up
     nsenter -t "${holder%% *}" -n ip addr add "$subnet.$i/24" dev eth0
     nsenter -t "${holder%% *}" -n ip link set eth0 up
+    # Another interface leads nowhere, with the same address on every node: reads
+    # must go by the first one (field case E11).
+    nsenter -t "${holder%% *}" -n ip link add dead0 type veth peer name dead1 &&
+        nsenter -t "${holder%% *}" -n ip addr add 172.31.255.1/24 dev dead0 &&
+        nsenter -t "${holder%% *}" -n ip link set dead0 up &&
+        nsenter -t "${holder%% *}" -n ip link set dead1 up
 done
 
 # The launchers' remote shell: [options] host command...
