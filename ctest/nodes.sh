@@ -106,7 +106,7 @@ if [ -n "${ORIEL_TEST_RUNTIME:-}" ]; then # a sanitizer's
     preload=$ORIEL_TEST_RUNTIME${preload:+:$preload}
 fi
 [ -n "$preload" ] && vars+=("LD_PRELOAD=$preload")
-[ "${ORIEL_TEST_SANITIZE:-}" = address ] && vars+=("ASAN_OPTIONS=detect_leaks=0")
+[ "${ORIEL_TEST_SANITIZE:-}" = address ] && vars+=("ASAN_OPTIONS=detect_leaks=0:intercept_send=0")
 vars+=("ORIEL_TEST_FOLDER=$work")
 each=$(((ranks + nodes - 1) / nodes))
 
